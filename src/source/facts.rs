@@ -1,0 +1,447 @@
+//! What is known of one session: folded from the records of one file generation, then merged.
+//!
+//! Facts belong to a file generation (design section 6). They are stored per (generation, session),
+//! and a session is a pure merge of its live generations' facts and the titles addressed to it. So
+//! the order of files, the borders of batches, moves and rewrites cannot matter.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    EndMark, Flaws, Kind, MessageKind, MessageSource, Notice, Outcome, Record, Title, TitleKind,
+    Tokens, Turn, TurnMark, What,
+};
+use crate::compaction;
+
+/// Unanswered calls and undecided approvals kept per session; older ones are forgotten first.
+const OPEN_MAX: usize = 64;
+/// Unknown record types counted by name; the rest is counted as `…`.
+const UNKNOWN_TYPES_MAX: usize = 64;
+/// Notices kept per session and generation.
+const NOTICES_MAX: usize = 16;
+/// Characters kept of a title, a first prompt, a last text, an error.
+pub const TITLE_CHARS: usize = 1000;
+/// A stamp this far ahead of the moment it was read at says the clock is ahead, ms.
+const CLOCK_SLACK_MS: i64 = 5_000;
+
+/// A tool call without its result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCall {
+    /// The call's id.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// When it was called, ms.
+    pub at_ms: Option<i64>,
+}
+
+/// A text with the stamp that orders it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamped {
+    /// ms; missing stamps order as zero.
+    pub at_ms: i64,
+    /// The text.
+    pub text: String,
+}
+
+/// How many messages of each counted kind, by source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counts {
+    /// From primary records.
+    pub primary: u64,
+    /// From fallback records.
+    pub fallback: u64,
+}
+
+impl Counts {
+    /// Primary ones where there are any, else the fallback: one source per file.
+    pub fn chosen(self) -> u64 {
+        if self.primary > 0 { self.primary } else { self.fallback }
+    }
+}
+
+/// What is known of a session from one generation, or merged from all.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Facts {
+    /// The most specific kind named so far.
+    pub kind: Option<Kind>,
+    /// The session it was forked from.
+    pub fork_of: Option<String>,
+    /// First working directory.
+    pub cwd: Option<String>,
+    /// Newest branch.
+    pub branch: Option<String>,
+    /// Newest model.
+    pub model: Option<String>,
+    /// Newest agent version.
+    pub version: Option<String>,
+    /// Own start stamp, ms.
+    pub started_ms: Option<i64>,
+    /// Earliest own activity, ms.
+    pub first_activity_ms: Option<i64>,
+    /// Newest own activity, each stamp clamped to the moment it was read; ms.
+    pub last_activity_ms: Option<i64>,
+    /// A stamp lay ahead of the moment it was read.
+    pub clock_ahead: bool,
+    /// State of the newest turn.
+    pub turn: Turn,
+    /// Outcome of the newest finished turn with content.
+    pub last_turn: Option<Outcome>,
+    /// Code, space, text; `None` after a later completed turn.
+    pub last_error: Option<String>,
+    /// Calls without a result, oldest first.
+    pub open_calls: Vec<OpenCall>,
+    /// Approvals asked and not decided.
+    pub approvals: Vec<String>,
+    /// An end marker with no activity behind it.
+    pub end: Option<EndMark>,
+    /// The tail is a decidable metadata trailer.
+    pub trailer: bool,
+    /// User text that starts work.
+    pub prompts: Counts,
+    /// Distinct model messages.
+    pub answers: Counts,
+    /// Call records.
+    pub tool_calls: Counts,
+    /// First own prompt, primary.
+    pub first_prompt: Option<Stamped>,
+    /// First own prompt among fallback records.
+    pub first_prompt_fallback: Option<Stamped>,
+    /// Newest answer text, primary.
+    pub last_text: Option<Stamped>,
+    /// Newest answer text among fallback records.
+    pub last_text_fallback: Option<Stamped>,
+    /// Tokens that need no key (Codex, dsh). In a merge: all tokens.
+    pub tokens: Tokens,
+    /// Context used by the last own request.
+    pub context_used: Option<u64>,
+    /// Context window.
+    pub context_window: Option<u64>,
+    /// Bracket state.
+    pub compaction: compaction::Fold,
+    /// Record types this version does not know, by name.
+    pub unknown: BTreeMap<String, u64>,
+    /// Things an operator should see.
+    pub notices: Vec<Notice>,
+    /// Flaws of the file's lines; only in the facts of the file's own session.
+    pub flaws: Flaws,
+    /// The chosen title; only in a merge.
+    pub title: Option<String>,
+    /// Where it comes from; only in a merge.
+    pub title_source: Option<TitleKind>,
+}
+
+impl Facts {
+    /// Takes in one record, read at `observed_ms`. `fresh` is false for a message whose row is
+    /// there already; such a one does not count again.
+    pub fn fold(&mut self, record: &Record, observed_ms: i64, fresh: bool) {
+        match &record.what {
+            What::Activity => self.activity(record.at_ms, observed_ms),
+            What::Started => {
+                if let Some(at) = record.at_ms.map(|at| at.min(observed_ms)) {
+                    self.started_ms = Some(self.started_ms.map_or(at, |old| old.min(at)));
+                }
+            }
+            What::Message(message) => self.message(message, record.at_ms, fresh),
+            What::Turn(mark) => self.turn(*mark),
+            What::Error { code, text } => {
+                let text: String = text.chars().take(TITLE_CHARS).collect();
+                self.last_error = Some(format!("{code} {text}"));
+            }
+            What::CallsVoid => self.open_calls.clear(),
+            What::Approval { id, asked: true } => keep_last(&mut self.approvals, id.clone()),
+            What::Approval { id, asked: false } => self.approvals.retain(|open| open != id),
+            What::End(mark) => self.end = Some(mark.clone()),
+            What::Trailer(decidable) => self.trailer = *decidable,
+            What::Title(_) => {} // a row of its own: it may be for another session
+            What::Usage(usage) if usage.key.is_none() => {
+                self.tokens = self.tokens.plus(usage.tokens);
+            }
+            What::Usage(_) => {} // a row of its own: the same key may stand in other sessions
+            What::Context(used) => self.context_used = *used,
+            What::Window(window) => self.context_window = *window,
+            What::Compaction(event) => self.compaction.fold(event),
+            What::Kind(kind) => self.kind = Some(self.kind.map_or(*kind, |old| old.min(*kind))),
+            What::ForkOf(native) => self.fork_of = Some(native.clone()),
+            What::Cwd(cwd) if self.cwd.is_none() => self.cwd = Some(cwd.clone()),
+            What::Cwd(_) => {}
+            What::Branch(branch) => replace(&mut self.branch, branch),
+            What::Model(model) => replace(&mut self.model, model),
+            What::Version(version) => replace(&mut self.version, version),
+            What::Unknown(kind) => self.unknown(kind),
+            What::Notice(notice) => {
+                if !self.notices.contains(notice) && self.notices.len() < NOTICES_MAX {
+                    self.notices.push(notice.clone());
+                }
+            }
+        }
+    }
+
+    /// The clock of a session that has none of its own: its start.
+    pub fn clock_ms(&self) -> Option<i64> {
+        self.last_activity_ms.or(self.started_ms)
+    }
+
+    /// The newest answer's text.
+    pub fn newest_text(&self) -> Option<&str> {
+        let stamped =
+            if self.answers.primary > 0 { &self.last_text } else { &self.last_text_fallback };
+        stamped.as_ref().map(|stamped| stamped.text.as_str())
+    }
+
+    fn activity(&mut self, at_ms: Option<i64>, observed_ms: i64) {
+        self.end = None;
+        self.trailer = false;
+        let Some(stamp) = at_ms else { return };
+        let at = stamp.min(observed_ms);
+        self.clock_ahead |= stamp > observed_ms.saturating_add(CLOCK_SLACK_MS);
+        self.last_activity_ms = Some(self.last_activity_ms.map_or(at, |old| old.max(at)));
+        self.first_activity_ms = Some(self.first_activity_ms.map_or(at, |old| old.min(at)));
+    }
+
+    fn message(&mut self, message: &super::Message, at_ms: Option<i64>, fresh: bool) {
+        let primary = message.source == MessageSource::Primary;
+        let counts = match message.kind {
+            MessageKind::Prompt => {
+                let slot =
+                    if primary { &mut self.first_prompt } else { &mut self.first_prompt_fallback };
+                if slot.is_none() && !message.text.trim().is_empty() {
+                    *slot = Some(stamped(at_ms, &message.text));
+                }
+                Some(&mut self.prompts)
+            }
+            MessageKind::Answer => {
+                let slot = if primary { &mut self.last_text } else { &mut self.last_text_fallback };
+                if !message.text.trim().is_empty() {
+                    *slot = Some(stamped(at_ms, &message.text));
+                }
+                Some(&mut self.answers)
+            }
+            MessageKind::ToolCall => {
+                if let Some(id) = message.call.clone().filter(|_| primary) {
+                    let name = message.name.clone().unwrap_or_default();
+                    self.open_calls.retain(|open| open.id != id);
+                    keep_last(&mut self.open_calls, OpenCall { id, name, at_ms });
+                }
+                Some(&mut self.tool_calls)
+            }
+            MessageKind::ToolResult => {
+                if let Some(id) = &message.call {
+                    self.open_calls.retain(|open| open.id != *id);
+                }
+                None
+            }
+            MessageKind::Note => None,
+        };
+        if let Some(counts) = counts.filter(|_| fresh && message.counted) {
+            let slot = if primary { &mut counts.primary } else { &mut counts.fallback };
+            *slot += 1;
+        }
+    }
+
+    fn turn(&mut self, mark: TurnMark) {
+        match mark {
+            TurnMark::Open => self.turn = Turn::Open,
+            TurnMark::Close(outcome) => self.close(Turn::Closed, Some(outcome)),
+            TurnMark::CloseIfOpen(outcome) if self.turn == Turn::Open => {
+                self.close(Turn::Closed, Some(outcome));
+            }
+            TurnMark::CloseIfOpen(_) => {}
+            TurnMark::CloseEmpty => self.close(Turn::Closed, None),
+            TurnMark::Interrupt => self.close(Turn::Interrupted, Some(Outcome::Aborted)),
+        }
+    }
+
+    fn close(&mut self, turn: Turn, outcome: Option<Outcome>) {
+        self.turn = turn;
+        self.open_calls.clear();
+        self.approvals.clear();
+        if outcome == Some(Outcome::Completed) {
+            self.last_error = None;
+        }
+        if outcome.is_some() {
+            self.last_turn = outcome;
+        }
+    }
+
+    fn unknown(&mut self, kind: &str) {
+        let name: String = kind.chars().take(64).collect();
+        let room = self.unknown.len() < UNKNOWN_TYPES_MAX || self.unknown.contains_key(&name);
+        let name = if room { name } else { "…".to_owned() };
+        let count = self.unknown.entry(name).or_default();
+        *count = count.saturating_add(1);
+    }
+}
+
+fn stamped(at_ms: Option<i64>, text: &str) -> Stamped {
+    Stamped { at_ms: at_ms.unwrap_or(0), text: text.to_owned() }
+}
+
+fn replace(slot: &mut Option<String>, new: &str) {
+    if slot.as_deref() != Some(new) {
+        *slot = Some(new.to_owned());
+    }
+}
+
+fn keep_last<T>(list: &mut Vec<T>, item: T) {
+    if list.len() >= OPEN_MAX {
+        list.remove(0);
+    }
+    list.push(item);
+}
+
+/// The facts of one live generation, with what orders generations of equal content.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// What it holds.
+    pub facts: Facts,
+    /// A key of the file that outlives moves (its stem); only breaks ties.
+    pub tie: String,
+}
+
+/// A title addressed to the session, as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TitleRow {
+    /// Where it comes from.
+    pub kind: TitleKind,
+    /// Stamp carried by its file, ms.
+    pub at_ms: i64,
+    /// Breaks ties between files: the file's stem.
+    pub tie: String,
+    /// Offset in its file, bytes.
+    pub offset: u64,
+    /// The text.
+    pub text: String,
+}
+
+/// A session from its live generations and the titles addressed to it; `None` without a part.
+///
+/// Counters add up; the caller corrects those of a session whose generations repeat each other.
+pub fn merge(mut parts: Vec<Part>, titles: &[TitleRow]) -> Option<Facts> {
+    let order = |part: &Part| (part.facts.clock_ms().unwrap_or(i64::MIN), part.tie.clone());
+    parts.sort_by_cached_key(order);
+    let newest = parts.pop()?;
+    let mut merged = newest.facts;
+    for part in parts.into_iter().rev() {
+        add_older(&mut merged, part.facts);
+    }
+    let (title, source) = choose_title(&merged, titles);
+    merged.title = title;
+    merged.title_source = source;
+    Some(merged)
+}
+
+/// Adds an older generation: the newest has the word on what is current, the oldest on the start.
+fn add_older(merged: &mut Facts, older: Facts) {
+    merged.kind = match (merged.kind, older.kind) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    };
+    merged.fork_of = merged.fork_of.take().or(older.fork_of);
+    if older.cwd.is_some() {
+        merged.cwd = older.cwd;
+    }
+    merged.branch = merged.branch.take().or(older.branch);
+    merged.model = merged.model.take().or(older.model);
+    merged.version = merged.version.take().or(older.version);
+    merged.started_ms = earliest(merged.started_ms, older.started_ms);
+    merged.first_activity_ms = earliest(merged.first_activity_ms, older.first_activity_ms);
+    merged.last_activity_ms = merged.last_activity_ms.max(older.last_activity_ms);
+    merged.clock_ahead |= older.clock_ahead;
+    if merged.turn == Turn::None {
+        merged.turn = older.turn;
+        merged.open_calls = older.open_calls;
+        merged.approvals = older.approvals;
+    }
+    if merged.last_turn.is_none() {
+        merged.last_turn = older.last_turn;
+        merged.last_error = merged.last_error.take().or(older.last_error);
+    }
+    for (counts, more) in [
+        (&mut merged.prompts, older.prompts),
+        (&mut merged.answers, older.answers),
+        (&mut merged.tool_calls, older.tool_calls),
+    ] {
+        // One source per file: what an older file chose counts with what the newer one chose.
+        *counts = Counts { primary: counts.chosen() + more.chosen(), fallback: 0 };
+    }
+    merged.first_prompt = first_of(older.first_prompt, merged.first_prompt.take());
+    merged.first_prompt_fallback =
+        first_of(older.first_prompt_fallback, merged.first_prompt_fallback.take());
+    merged.last_text = merged
+        .last_text
+        .take()
+        .or(merged.last_text_fallback.take())
+        .or(older.last_text)
+        .or(older.last_text_fallback);
+    merged.tokens = merged.tokens.plus(older.tokens);
+    merged.context_used = merged.context_used.or(older.context_used);
+    merged.context_window = merged.context_window.or(older.context_window);
+    merged.compaction.add_older(&older.compaction);
+    for (name, count) in older.unknown {
+        let slot = merged.unknown.entry(name).or_default();
+        *slot = slot.saturating_add(count);
+    }
+    for notice in older.notices {
+        if !merged.notices.contains(&notice) {
+            merged.notices.push(notice);
+        }
+    }
+    merged.flaws.add(older.flaws);
+}
+
+fn earliest(one: Option<i64>, other: Option<i64>) -> Option<i64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+fn first_of(older: Option<Stamped>, newer: Option<Stamped>) -> Option<Stamped> {
+    match (older, newer) {
+        (Some(older), Some(newer)) if newer.at_ms < older.at_ms => Some(newer),
+        (Some(older), _) => Some(older),
+        (None, newer) => newer,
+    }
+}
+
+/// The best title: by kind, then the last one of its kind (of slash commands the first).
+fn choose_title(facts: &Facts, titles: &[TitleRow]) -> (Option<String>, Option<TitleKind>) {
+    let mut best: Option<&TitleRow> = None;
+    for row in titles.iter().filter(|row| !row.text.trim().is_empty()) {
+        let order = |row: &TitleRow| (row.at_ms, row.tie.clone(), row.offset);
+        let better = match best {
+            None => true,
+            Some(old) if row.kind != old.kind => row.kind < old.kind,
+            Some(old) if row.kind == TitleKind::FirstCommand => order(row) < order(old),
+            Some(old) => order(row) > order(old),
+        };
+        if better {
+            best = Some(row);
+        }
+    }
+    let prompt = if facts.first_prompt.is_some() {
+        &facts.first_prompt
+    } else {
+        &facts.first_prompt_fallback
+    };
+    match (best, prompt) {
+        (Some(row), None) => (Some(row.text.clone()), Some(row.kind)),
+        (Some(row), Some(_)) if row.kind < TitleKind::FirstPrompt => {
+            (Some(row.text.clone()), Some(row.kind))
+        }
+        (_, Some(prompt)) => (Some(prompt.text.clone()), Some(TitleKind::FirstPrompt)),
+        (None, None) => (None, None),
+    }
+}
+
+/// Titles among records, with the session each is for; the mirror stores them as rows.
+pub fn titles(records: &[Record]) -> impl Iterator<Item = (&Record, &Title)> {
+    records.iter().filter_map(|record| {
+        let What::Title(title) = &record.what else { return None };
+        Some((record, title))
+    })
+}
