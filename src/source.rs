@@ -14,6 +14,8 @@ pub mod codex;
 pub mod dsh;
 pub mod facts;
 pub mod json;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use serde::{Deserialize, Serialize};
 
@@ -124,7 +126,7 @@ pub struct Span {
 }
 
 /// Whose record it is.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Of {
     /// The session the file belongs to: [`State::key`].
     File,

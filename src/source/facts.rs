@@ -156,18 +156,19 @@ impl Facts {
             What::Approval { id, asked: false } => self.approvals.retain(|open| open != id),
             What::End(mark) => self.end = Some(mark.clone()),
             What::Trailer(decidable) => self.trailer = *decidable,
-            What::Title(_) => {} // a row of its own: it may be for another session
             What::Usage(usage) if usage.key.is_none() => {
                 self.tokens = self.tokens.plus(usage.tokens);
             }
-            What::Usage(_) => {} // a row of its own: the same key may stand in other sessions
+            // Rows of their own: a title may be for another session, a usage key may stand in one.
+            What::Title(_) | What::Usage(_) => {}
             What::Context(used) => self.context_used = *used,
             What::Window(window) => self.context_window = *window,
             What::Compaction(event) => self.compaction.fold(event),
             What::Kind(kind) => self.kind = Some(self.kind.map_or(*kind, |old| old.min(*kind))),
             What::ForkOf(native) => self.fork_of = Some(native.clone()),
-            What::Cwd(cwd) if self.cwd.is_none() => self.cwd = Some(cwd.clone()),
-            What::Cwd(_) => {}
+            What::Cwd(cwd) => {
+                self.cwd.get_or_insert_with(|| cwd.clone());
+            }
             What::Branch(branch) => replace(&mut self.branch, branch),
             What::Model(model) => replace(&mut self.model, model),
             What::Version(version) => replace(&mut self.version, version),
