@@ -1,0 +1,244 @@
+//! Untrusted text made fit for a terminal: filtered, measured and cut by display cells.
+//!
+//! Every string of a transcript, of a path or of an error passes here before it reaches a terminal
+//! or JSON. Complete control sequences go, an unterminated one goes with the rest of the field;
+//! line breaks and tabs become a space; other C0, C1 and bidi controls are dropped; runs of spaces
+//! become one. Width is counted in cells, by grapheme, so that a wide character is never halved.
+
+use std::borrow::Cow;
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// One line of clean text: see the module.
+pub fn line(raw: &str) -> Cow<'_, str> {
+    let plain = |letter: char| letter.is_ascii_graphic() || letter == ' ';
+    if raw.chars().all(plain) && !raw.contains("  ") && raw.trim() == raw {
+        return Cow::Borrowed(raw);
+    }
+    let mut clean = String::with_capacity(raw.len());
+    for letter in Filter::new(raw) {
+        let letter = if is_break(letter) { ' ' } else { letter };
+        if letter != ' ' || !(clean.is_empty() || clean.ends_with(' ')) {
+            clean.push(letter);
+        }
+    }
+    clean.truncate(clean.trim_end().len());
+    Cow::Owned(clean)
+}
+
+/// Clean text that keeps its line breaks (LF alone); tabs become a space.
+pub fn block(raw: &str) -> String {
+    let mut clean = String::with_capacity(raw.len());
+    for letter in Filter::new(&raw.replace("\r\n", "\n")) {
+        match letter {
+            '\n' => clean.push('\n'),
+            other if is_break(other) => clean.push(' '),
+            other => clean.push(other),
+        }
+    }
+    clean
+}
+
+/// One clean line of at most `chars` characters, an ellipsis as the last of a longer one.
+pub fn line_up_to(raw: &str, chars: usize) -> String {
+    // Filtering only shortens, and what is far behind the cut cannot reach it except through
+    // dropped sequences; eight times is room enough without reading megabytes.
+    let head: String = raw.chars().take(chars.saturating_mul(8).max(64)).collect();
+    let clean = line(&head);
+    if clean.chars().count() <= chars {
+        return clean.into_owned();
+    }
+    let mut cut: String = clean.chars().take(chars.saturating_sub(1)).collect();
+    cut.truncate(cut.trim_end().len());
+    cut.push('…');
+    cut
+}
+
+/// Display width in cells.
+pub fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// Text cut to at most `cells`, an ellipsis in the last one when something is cut.
+pub fn cut(text: &str, cells: usize) -> Cow<'_, str> {
+    if width(text) <= cells {
+        return Cow::Borrowed(text);
+    }
+    if cells == 0 {
+        return Cow::Borrowed("");
+    }
+    let mut kept = String::new();
+    let mut used = 0;
+    for grapheme in text.graphemes(true) {
+        let more = width(grapheme);
+        if used + more > cells - 1 {
+            break;
+        }
+        kept.push_str(grapheme);
+        used += more;
+    }
+    kept.push('…');
+    Cow::Owned(kept)
+}
+
+/// Text in exactly `cells`: cut if longer, filled with spaces on the right if shorter.
+pub fn fit(text: &str, cells: usize) -> String {
+    let mut fitted = cut(text, cells).into_owned();
+    let used = width(&fitted);
+    fitted.extend(std::iter::repeat_n(' ', cells.saturating_sub(used)));
+    fitted
+}
+
+fn is_break(letter: char) -> bool {
+    matches!(letter, '\n' | '\r' | '\t' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Characters that reorder or hide what follows them on a line.
+fn is_bidi_control(letter: char) -> bool {
+    matches!(letter,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The characters of a text without control sequences and controls; breaks stay.
+struct Filter<'a> {
+    rest: std::str::Chars<'a>,
+}
+
+impl<'a> Filter<'a> {
+    fn new(raw: &'a str) -> Self {
+        Self { rest: raw.chars() }
+    }
+
+    /// Past an escape sequence whose ESC has been read.
+    fn escape(&mut self) {
+        match self.rest.clone().next() {
+            Some('[') => {
+                self.rest.next();
+                self.csi();
+            }
+            Some(']' | 'P' | 'X' | '^' | '_') => {
+                self.rest.next();
+                self.string();
+            }
+            Some(' '..='/') => {
+                while matches!(self.rest.clone().next(), Some(' '..='/')) {
+                    self.rest.next();
+                }
+                self.rest.next();
+            }
+            Some('0'..='~') => {
+                self.rest.next();
+            }
+            _ => {}
+        }
+    }
+
+    /// Past parameters and the final character of a control sequence.
+    fn csi(&mut self) {
+        loop {
+            let before = self.rest.clone();
+            match self.rest.next() {
+                Some('\u{20}'..='\u{3f}') => {}
+                Some('\u{40}'..='\u{7e}') | None => return,
+                Some(_) => {
+                    // Not a control sequence after all: go on behind what was read of it.
+                    self.rest = before;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Past a control string: up to BEL, ST, or the end of the field.
+    fn string(&mut self) {
+        while let Some(letter) = self.rest.next() {
+            match letter {
+                '\u{7}' | '\u{9c}' => return,
+                '\u{1b}' if self.rest.clone().next() == Some('\\') => {
+                    self.rest.next();
+                    return;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Iterator for Filter<'_> {
+    type Item = char;
+
+    fn next(&mut self) -> Option<char> {
+        loop {
+            let letter = self.rest.next()?;
+            match letter {
+                '\u{1b}' => self.escape(),
+                '\u{9b}' => self.csi(),
+                '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.string(),
+                other if is_break(other) => return Some(other),
+                other if other.is_control() || is_bidi_control(other) => {}
+                other => return Some(other),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn sequences_go_whole_and_breaks_become_one_space() {
+        for (raw, want) in [
+            ("Copy \u{1b}[31mthis\u{1b}[0m red word", "Copy this red word"),
+            ("a\u{1b}]0;pwn\u{7}b", "ab"),
+            ("a\u{1b}]8;;http://x\u{1b}\\b", "ab"),
+            ("Tail\u{1b}]52;c;aaaa", "Tail"),
+            ("tab\there\r\n\nnow", "tab here now"),
+            ("\u{202e}gnp.exe\u{202c} done", "gnp.exe done"),
+            ("a\u{9b}2Jb\u{85}c", "ab c"),
+            ("a\u{1b}cb\u{1b}(Bd", "abd"),
+            ("a\u{1b}Ptmux;\u{1b}\\b", "ab"),
+            ("bell\u{7} nul\u{0}", "bell nul"),
+            ("  two   spaces ", "two spaces"),
+        ] {
+            assert_eq!(line(raw), want, "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn cutting_by_cells_never_halves_a_wide_character() {
+        let title = "修正支付服务的重试逻辑🙏并补充测试";
+        for (cells, want) in [
+            (1, "…"),
+            (2, "… "),
+            (3, "修…"),
+            (8, "修正支… "),
+            (10, "修正支付… "),
+            (11, "修正支付服…"),
+            (12, "修正支付服… "),
+            (24, "修正支付服务的重试逻辑… "),
+        ] {
+            assert_eq!(fit(title, cells), want);
+        }
+        assert_eq!(fit("Réécrire l’analyseur", 12), "Réécrire l’…");
+        assert_eq!(fit("ab", 4), "ab  ");
+        assert_eq!(fit("ab", 0), "");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn nothing_harmful_survives(raw in any::<String>(), cells in 0_usize..90) {
+            for clean in [line(&raw).into_owned(), line_up_to(&raw, 20), fit(&line(&raw), cells)] {
+                prop_assert!(!clean.chars().any(|c| c.is_control() || is_bidi_control(c)));
+            }
+            prop_assert_eq!(width(&fit(&line(&raw), cells)), cells);
+            prop_assert!(!block(&raw).chars().any(|c| (c.is_control() && c != '\n') || is_bidi_control(c)));
+            let once = line(&raw).into_owned();
+            prop_assert_eq!(line(&once), once.as_str());
+        }
+    }
+}
