@@ -488,3 +488,47 @@ pub struct Pointer {
     /// For zstd files: a frame offset at or before it, bytes.
     pub frame_at: Option<u64>,
 }
+
+/// Everything the TUI shows at one moment: the snapshot and the rows of the other panes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Picture {
+    /// The sessions and the counts.
+    pub snapshot: Snapshot,
+    /// Audit events, newest first, at most [`PANE_ROWS_MAX`].
+    pub audit: Vec<AuditRow>,
+    /// The consumer's pending deliveries, oldest first, at most [`PANE_ROWS_MAX`].
+    pub ledger: Vec<LedgerRow>,
+    /// Sessions that have a bracket.
+    pub compactions: Vec<CompactionRow>,
+    /// The opened session, if one is open.
+    pub detail: Option<Detail>,
+}
+
+/// Rows loaded for a pane.
+pub const PANE_ROWS_MAX: usize = 2_000;
+
+/// What is asked of a snapshot: display filters, which change neither scan nor reconcile.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Query {
+    /// Only this agent's sessions.
+    pub agent: Option<String>,
+    /// Only sessions active at or after this moment, ms.
+    pub since_ms: Option<i64>,
+    /// Sub-agents and internal threads too.
+    pub children: bool,
+    /// Whose ledger; `None`: `operator`.
+    pub consumer: Option<String>,
+    /// The session to open, by row id.
+    pub open: Option<i64>,
+}
+
+/// What a process knows beside the store, when it makes a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Beside {
+    /// This host's name.
+    pub host: String,
+    /// State of the mirror and the writer.
+    pub mirror: Mirror,
+    /// When the last complete pass ended, ms.
+    pub as_of_ms: Option<i64>,
+}
