@@ -1,7 +1,9 @@
 //! lullwatch: a monitor for coding-agent sessions. A lull is not an end.
 
+pub mod clock;
 pub mod compaction;
 pub mod lifecycle;
+pub mod mirror;
 pub mod snapshot;
 pub mod source;
 pub mod store;

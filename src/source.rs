@@ -16,6 +16,7 @@ pub mod facts;
 pub mod json;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod zframe;
 
 use serde::{Deserialize, Serialize};
 

@@ -6,6 +6,8 @@
 //! is checked: a failed `ROLLBACK` may leave it inside the transaction, so it is then replaced, and
 //! nothing remembered from before the failure is trusted.
 
+pub mod files;
+pub mod ingest;
 pub mod schema;
 
 use std::path::{Path, PathBuf};

@@ -17,8 +17,9 @@ CREATE TABLE roots (
 ) STRICT;
 
 -- One row per file generation. A rewritten or replaced file gets a new row; the old one stops
--- counting (live = 0) in the same transaction. Its cursor: the offset of the last complete line of
--- the decoded file, and for zstd the offset of the frame that follows it.
+-- counting (live = 0) in the same transaction. Its cursor: the decoded offset behind the last
+-- complete line, and the frame in which reading goes on: where it starts in the file, and at which
+-- decoded offset (both equal `position` in a plain file).
 CREATE TABLE source_files (
     id            INTEGER PRIMARY KEY,
     root_id       INTEGER NOT NULL,
@@ -33,6 +34,7 @@ CREATE TABLE source_files (
     mtime_ms      INTEGER NOT NULL,
     position      INTEGER NOT NULL DEFAULT 0,
     frame_at      INTEGER NOT NULL DEFAULT 0,
+    frame_position INTEGER NOT NULL DEFAULT 0,
     head_len      INTEGER NOT NULL DEFAULT 0,
     head_hash     INTEGER NOT NULL DEFAULT 0,
     tail_len      INTEGER NOT NULL DEFAULT 0,
@@ -99,7 +101,8 @@ CREATE TABLE facts (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX facts_session ON facts (session_id);
 
--- Titles as addressed: the session they are for need not be the file's, nor exist yet.
+-- Titles as addressed: the session they are for need not be the file's, nor exist yet. Of each
+-- kind the last one of a generation is kept (of slash commands the first).
 CREATE TABLE titles (
     generation       INTEGER NOT NULL,
     position         INTEGER NOT NULL,
@@ -109,7 +112,7 @@ CREATE TABLE titles (
     parent_native_id TEXT NOT NULL DEFAULT '',
     at_ms            INTEGER NOT NULL,
     text             TEXT NOT NULL,
-    PRIMARY KEY (generation, position, kind, native_id)
+    PRIMARY KEY (generation, kind, native_id, parent_native_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX titles_to ON titles (agent, native_id, parent_native_id);
 
