@@ -1,0 +1,3 @@
+//! The shell.
+
+pub mod lock;
