@@ -1,7 +1,8 @@
-//! What the Codex adapter claims, one rule at a time.
+//! What the Codex adapter claims, one rule at a time, and two properties over a whole transcript.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "tests look for one variant among many")]
 
+use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::{Value as Json, json};
 
@@ -11,7 +12,7 @@ use super::super::facts::{Counts, Facts, OpenCall};
 use super::super::testing::{Read, hint, read};
 use super::super::{
     Agent, Hint, Kind, MessageKind, MessageSource, Outcome, PREVIEW_CHARS, Place, Record,
-    SessionKey, State, Title, TitleKind, Tokens, Turn, What, read_oversized,
+    SessionKey, State, Title, TitleKind, Tokens, Turn, What, read_line, read_oversized,
 };
 use crate::compaction::{Event, Trigger};
 
@@ -1073,7 +1074,7 @@ fn the_index_names_threads_and_is_no_session() {
     assert_eq!(stamps, [1000, 2000, 3000], "by them the last one wins");
 }
 
-// ---- a whole transcript ----
+// ---- properties ----
 
 /// A transcript with every feature, of all eras.
 fn sample() -> Tape {
@@ -1099,4 +1100,118 @@ fn sample() -> Tape {
     tape.event("thread_rolled_back", &json!({"num_turns": 1})).event("new", &json!({}));
     tape.raw("{\"type\":\"response_item\"}").raw("42").raw("{}");
     tape
+}
+
+/// A small file without task events or metas.
+fn old_sample() -> Tape {
+    let mut tape = Tape::default();
+    tape.raw(&format!(r#"{{"id":"b-1","timestamp":"{}","instructions":null}}"#, iso(3)));
+    tape.prompt("one").call("c").answer("wait").output("c").answer("done").call("d");
+    tape.prompt("two").event("error", &json!({"message": 7})).compacted().answer("late");
+    tape
+}
+
+/// Every record, the state stored and restored before each line that `stored` picks.
+fn records(tape: &Tape, stored: impl Fn(usize) -> bool) -> (Vec<Record>, State) {
+    let mut state = State::new(Agent::Codex, &hint(&stem_of(&own_id())));
+    let mut out = Vec::new();
+    let mut offset = 0;
+    for (at, line) in tape.lines.iter().enumerate() {
+        if stored(at) {
+            let text = serde_json::to_string(&state).unwrap();
+            state = serde_json::from_str(&text).unwrap();
+        }
+        read_line(&mut state, line.as_bytes(), offset, &mut out);
+        offset += line.len() as u64 + 1;
+    }
+    (out, state)
+}
+
+/// More than any honest state needs; far less than a transcript.
+const STATE_BYTES_MAX: usize = 32 << 10;
+
+/// Words that steer the adapter, to be put in the place of others.
+const WORDS: [&str; 12] = [
+    "null",
+    "[]",
+    "{}",
+    "-1",
+    "18446744073709551615",
+    "\"session_meta\"",
+    "\"task_started\"",
+    "\"compacted\"",
+    "\"user_message\"",
+    "\"\\ud83d\"",
+    "[[[{\"type\":\"text\",\"text\":\"x\"}]]]",
+    "\"01a22b8a-1780-7070-9b6e-f1834a0e5bce\"",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_state_stored_between_any_two_lines_changes_nothing(
+        stored in prop::collection::vec(any::<bool>(), 128), old in any::<bool>()
+    ) {
+        let tape = if old { old_sample() } else { sample() };
+        let plain = records(&tape, |_| false);
+        prop_assert_eq!(&records(&tape, |at| stored[at % stored.len()]), &plain);
+        prop_assert_eq!(&records(&tape, |_| true), &plain);
+    }
+
+    #[test]
+    fn no_mutation_panics_or_swells_the_state(
+        edits in prop::collection::vec(
+            (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0_usize..40, any::<u8>()),
+            1..30,
+        ),
+        old in any::<bool>(),
+    ) {
+        let mut tape = if old { old_sample() } else { sample() };
+        for (line, at, edit, byte) in edits {
+            let index = line.index(tape.lines.len());
+            let mut bytes = tape.lines[index].clone().into_bytes();
+            let at = at.index(bytes.len() + 1);
+            match edit {
+                0..12 => {
+                    let value = bytes[at..].iter().position(|b| *b == b':').map(|p| at + p + 1);
+                    let start = value.unwrap_or(at);
+                    let len = bytes[start..].iter().position(|b| matches!(b, b',' | b'}'));
+                    let end = len.map_or(bytes.len(), |len| start + len);
+                    bytes.splice(start..end, WORDS[edit].bytes());
+                }
+                12..20 => bytes.truncate(at),
+                20..28 if at < bytes.len() => bytes[at] = byte,
+                28..34 => {
+                    let other = tape.lines[at % tape.lines.len()].clone();
+                    tape.lines.insert(index, other);
+                }
+                _ => bytes.insert(at, byte),
+            }
+            tape.lines[index] = String::from_utf8_lossy(&bytes).into_owned();
+        }
+        let (out, state) = records(&tape, |_| false);
+        prop_assert!(serde_json::to_string(&state).unwrap().len() <= STATE_BYTES_MAX);
+        for record in out {
+            if let What::Message(message) = record.what {
+                prop_assert!(message.text.chars().count() <= PREVIEW_CHARS);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hostile_rollout_keeps_the_state_small() {
+    let mut tape = old_sample();
+    let long = "x".repeat(5000);
+    for number in 0..500 {
+        tape.call(&format!("{number}{long}"));
+    }
+    let (_, state) = records(&tape, |_| false);
+    assert!(serde_json::to_string(&state).unwrap().len() <= STATE_BYTES_MAX);
+    for number in 0..500 {
+        tape.start(&format!("{number}{long}")).compacted();
+    }
+    let (_, state) = records(&tape, |_| false);
+    assert!(serde_json::to_string(&state).unwrap().len() <= STATE_BYTES_MAX);
 }
