@@ -7,7 +7,8 @@
 //! - [`json`] reads an object lazily and tolerates what agents really write;
 //! - [`claude`], [`codex`], [`dsh`] are the adapters, one file each;
 //! - [`facts`] folds records into what is known of one session in one file generation, and merges
-//!   several generations into one session.
+//!   several generations into one session;
+//! - [`zframe`] finds where a frame of a compressed log ends.
 
 pub mod claude;
 pub mod codex;
@@ -16,6 +17,7 @@ pub mod facts;
 pub mod json;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod zframe;
 
 use serde::{Deserialize, Serialize};
 
