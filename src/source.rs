@@ -206,6 +206,9 @@ pub enum What {
     Unknown(String),
     /// Something an operator should see beside the session.
     Notice(Notice),
+    /// dsh `{inherited:true}`: all before it was copied from the source of a fork. Activity, turns,
+    /// messages and tokens start anew; what the session is, its start and its brackets stay.
+    Reset,
 }
 
 /// A row of the transcript: a preview of the text; the full text is read from the file by pointer.
