@@ -7,7 +7,8 @@
 //! - [`json`] reads an object lazily and tolerates what agents really write;
 //! - [`claude`], [`codex`], [`dsh`] are the adapters, one file each;
 //! - [`facts`] folds records into what is known of one session in one file generation, and merges
-//!   several generations into one session.
+//!   several generations into one session;
+//! - [`zframe`] finds where a frame of a compressed log ends.
 
 pub mod claude;
 pub mod codex;
@@ -205,6 +206,9 @@ pub enum What {
     Unknown(String),
     /// Something an operator should see beside the session.
     Notice(Notice),
+    /// dsh `{inherited:true}`: all before it was copied from the source of a fork. Activity, turns,
+    /// messages and tokens start anew; what the session is, its start and its brackets stay.
+    Reset,
 }
 
 /// A row of the transcript: a preview of the text; the full text is read from the file by pointer.
