@@ -97,7 +97,7 @@ pub(super) fn is_known(kind: &str) -> bool {
     KNOWN.binary_search(&kind).is_ok()
 }
 
-/// Whether such a row is activity by its type alone. `user/message` depends on its author, and
+/// Whether such a row is activity by its type alone. `user/message` depends on its author.
 pub(super) fn is_activity(kind: &str) -> bool {
     ACTIVE.iter().any(|part| kind.starts_with(part))
 }
