@@ -21,6 +21,36 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 #[derive(Debug)]
 pub struct Tx<'a>(pub(crate) &'a Connection);
 
+impl Tx<'_> {
+    /// The rows of some queries as text, columns joined by `|`: for tests that compare whole
+    /// stores. No command prints this.
+    pub fn dump(&self, queries: &[&str]) -> Result<String> {
+        use rusqlite::types::ValueRef;
+        use std::fmt::Write;
+        let mut text = String::new();
+        for sql in queries {
+            let mut statement = self.0.prepare(sql)?;
+            let columns = statement.column_count();
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                for column in 0..columns {
+                    let gap = if column == 0 { "" } else { "|" };
+                    let _ = match row.get_ref(column)? {
+                        ValueRef::Null => write!(text, "{gap}"),
+                        ValueRef::Integer(number) => write!(text, "{gap}{number}"),
+                        ValueRef::Real(number) => write!(text, "{gap}{number}"),
+                        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                            write!(text, "{gap}{}", String::from_utf8_lossy(bytes))
+                        }
+                    };
+                }
+                text.push('\n');
+            }
+        }
+        Ok(text)
+    }
+}
+
 /// The branches that a caller can take after a failed call.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {

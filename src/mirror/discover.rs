@@ -98,8 +98,8 @@ pub fn scan(roots: &[Root]) -> Scan {
 struct Walk {
     scan: Scan,
     visited: HashSet<(u64, u64)>,
-    /// Best file so far of each (root, folder, twin): its index in `scan.files`, and its rank.
-    twins: HashMap<(usize, PathBuf, String), (usize, u32)>,
+    /// Best file so far of each twin: its index in `scan.files`, and its rank.
+    twins: HashMap<(Agent, String), (usize, u32)>,
 }
 
 /// Which folder of a layout a walk stands in.
@@ -251,7 +251,6 @@ impl Walk {
         if !self.visited.insert((meta.dev(), meta.ino())) {
             return;
         }
-        let folder = path.parent().unwrap_or(path).to_owned();
         let found = Found {
             root,
             agent,
@@ -260,22 +259,29 @@ impl Walk {
             encoding: named.encoding,
             stat: stat(&meta),
         };
-        let slot = self.scan.files.len();
-        match self.twins.get(&(root, folder.clone(), named.twin.clone())).copied() {
-            Some((_, rank)) if rank >= named.rank => {
-                self.scan.shadowed.insert(found.path);
-            }
-            Some((old, _)) => {
-                if let Some(place) = self.scan.files.get_mut(old) {
-                    let loser = std::mem::replace(place, found);
-                    self.scan.shadowed.insert(loser.path);
-                }
-                self.twins.insert((root, folder, named.twin), (old, named.rank));
-            }
-            None => {
-                self.scan.files.push(found);
-                self.twins.insert((root, folder, named.twin), (slot, named.rank));
-            }
+        match named.twin {
+            Some(twin) => self.twin(found, (agent, twin), named.rank),
+            None => self.scan.files.push(found),
+        }
+    }
+
+    /// Of several files that stand for one log one counts: the higher rank, then the longer file,
+    /// then the smaller path, so that the order of the walk does not matter.
+    fn twin(&mut self, found: Found, key: (Agent, String), rank: u32) {
+        let Some((slot, old_rank)) = self.twins.get(&key).copied() else {
+            self.twins.insert(key, (self.scan.files.len(), rank));
+            self.scan.files.push(found);
+            return;
+        };
+        let Some(old) = self.scan.files.get_mut(slot) else { return };
+        let order =
+            |rank: u32, file: &Found| (rank, file.stat.size, std::cmp::Reverse(file.path.clone()));
+        if order(rank, &found) > order(old_rank, old) {
+            let loser = std::mem::replace(old, found);
+            self.twins.insert(key, (slot, rank));
+            self.scan.shadowed.insert(loser.path);
+        } else {
+            self.scan.shadowed.insert(found.path);
         }
     }
 

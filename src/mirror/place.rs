@@ -26,8 +26,9 @@ pub struct Named {
     pub hint: Hint,
     /// How it is read.
     pub encoding: Encoding,
-    /// What stands for the same log: of several files with one `twin`, the highest `rank` counts.
-    pub twin: String,
+    /// What stands for the same log: of several files of an agent with one `twin`, wherever they
+    /// lie, the highest `rank` counts. `None`: each file counts.
+    pub twin: Option<String>,
     /// See `twin`.
     pub rank: u32,
 }
@@ -65,7 +66,7 @@ pub fn codex_rollout(name: &str) -> Option<Named> {
     let rest = stem.strip_prefix("rollout-")?;
     let named_ms = rest.get(..19).and_then(file_name_time_ms);
     let hint = Hint { place: Place::Transcript, stem: stem.to_owned(), folder: None, named_ms };
-    Some(Named { hint, encoding, twin: stem.to_owned(), rank })
+    Some(Named { hint, encoding, twin: Some(stem.to_owned()), rank })
 }
 
 /// `session_index.jsonl` of a Codex home.
@@ -89,7 +90,7 @@ pub fn dsh_log(name: &str, folder: &str) -> Option<Named> {
         folder: Some(folder.to_owned()),
         named_ms: None,
     };
-    Some(Named { hint, encoding, twin: folder.to_owned(), rank: version * 2 + plainness })
+    Some(Named { hint, encoding, twin: Some(folder.to_owned()), rank: version * 2 + plainness })
 }
 
 /// `storages/workspace.json` of a dsh home.
@@ -100,8 +101,7 @@ pub fn dsh_workspace(name: &str) -> Option<Named> {
 fn plain(place: Place, stem: &str, folder: Option<&str>) -> Named {
     let hint =
         Hint { place, stem: stem.to_owned(), folder: folder.map(str::to_owned), named_ms: None };
-    let twin = format!("{}/{stem}/{place:?}", folder.unwrap_or_default());
-    Named { hint, encoding: Encoding::Plain, twin, rank: 0 }
+    Named { hint, encoding: Encoding::Plain, twin: None, rank: 0 }
 }
 
 /// `agent-` and something that names one: hex, or a given name.

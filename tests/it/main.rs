@@ -1,3 +1,5 @@
 //! The one integration binary: the real program and the rooms together.
 
+mod bed;
 mod brackets;
+mod mirror;
