@@ -3,6 +3,7 @@
 mod activity;
 mod brackets;
 mod places;
+mod properties;
 mod rows;
 mod spend;
 mod tail;
