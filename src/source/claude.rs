@@ -1,7 +1,7 @@
 //! Claude Code: transcripts of sessions and sub-agents, and the two documents beside them.
 //!
-//! A record is read once into its fields ([`envelope`]), then into what it is ([`user`],
-//! [`assistant`]), and what it is decides what it says. The state holds what one record needs to
+//! A record is read once into its fields (`envelope`), then into what it is (`user`,
+//! `assistant`), and what it is decides what it says. The state holds what one record needs to
 //! know of those before it, each piece with a bound, so that reading may stop and go on between any
 //! two lines. A file's lines count to the session its name tells, whatever their `sessionId` says:
 //! copies made by old versions kept the old one. Only titles are addressed by it.
