@@ -550,7 +550,7 @@ pub struct Notice {
 #[serde(tag = "agent", rename_all = "lowercase")]
 pub enum State {
     /// Claude Code.
-    Claude(claude::State),
+    Claude(Box<claude::State>),
     /// Codex.
     Codex(codex::State),
     /// DeepSeek Harness.
@@ -561,7 +561,7 @@ impl State {
     /// The state before the first line.
     pub fn new(agent: Agent, hint: &Hint) -> Self {
         match agent {
-            Agent::Claude => Self::Claude(claude::State::new(hint)),
+            Agent::Claude => Self::Claude(Box::new(claude::State::new(hint))),
             Agent::Codex => Self::Codex(codex::State::new(hint)),
             Agent::Dsh => Self::Dsh(dsh::State::new(hint)),
         }

@@ -512,9 +512,15 @@ const TAIL_FIELDS: [&str; 12] = [
 ];
 /// Longest scalar kept, bytes.
 const SCALAR_BYTES_MAX: usize = 1024;
+/// Longest whole object or array kept, bytes.
+const CONTAINER_BYTES_MAX: usize = 16 << 10;
+/// Containers one inside the other that are looked into where the head is cut: line, message,
+/// content, block, and one more.
+const CUT_DEPTH_MAX: usize = 5;
 
-/// A small object that stands for a line too long to read: the scalar fields that its head shows
-/// (down to the payload's own) and the top-level ones that its tail shows.
+/// A small object that stands for a line too long to read: the fields that its head shows, as far
+/// as they are small, down to those of the content block that the head is cut in, and the top-level
+/// ones that its tail shows. What is cut says `"cut":true`.
 ///
 /// `None` when the line is no object at all.
 pub fn skeleton(head: &[u8], tail: &[u8], line_bytes: u64) -> Option<Vec<u8>> {
@@ -525,7 +531,7 @@ pub fn skeleton(head: &[u8], tail: &[u8], line_bytes: u64) -> Option<Vec<u8>> {
     }
     let mut object = format!("{{\"{OVERSIZED_FIELD}\":{line_bytes}").into_bytes();
     let mut seen: Vec<Vec<u8>> = Vec::new();
-    copy_scalars(head, 2, &mut object, &mut seen);
+    copy_fields(head, CUT_DEPTH_MAX, &mut object, &mut seen);
     for name in TAIL_FIELDS {
         if seen.iter().any(|key| key == name.as_bytes()) {
             continue;
@@ -542,8 +548,8 @@ pub fn skeleton(head: &[u8], tail: &[u8], line_bytes: u64) -> Option<Vec<u8>> {
     Some(object)
 }
 
-/// Copies the scalars of a possibly cut object; of the value it is cut in, those one level down.
-fn copy_scalars(raw: &[u8], depth: usize, into: &mut Vec<u8>, seen: &mut Vec<Vec<u8>>) {
+/// Copies the small fields of a possibly cut object; of the value it is cut in, what that shows.
+fn copy_fields(raw: &[u8], depth: usize, into: &mut Vec<u8>, seen: &mut Vec<Vec<u8>>) {
     let mut fields = Fields { raw, at: 1 };
     for (key, value) in fields.by_ref() {
         copy_field(key.0, value.raw, into);
@@ -552,27 +558,61 @@ fn copy_scalars(raw: &[u8], depth: usize, into: &mut Vec<u8>, seen: &mut Vec<Vec
     let at = skip(raw, fields.at, b',');
     let Some(key_end) = string_end(raw, at) else { return };
     let start = skip(raw, key_end, b':');
-    let (Some(key), Some(b'{')) = (raw.get(at + 1..key_end - 1), raw.get(start)) else { return };
-    if depth > 1 {
-        let mut nested = b"{\"cut\":true".to_vec();
-        copy_scalars(raw.get(start..).unwrap_or_default(), depth - 1, &mut nested, &mut Vec::new());
-        nested.push(b'}');
-        into.extend_from_slice(b",\"");
-        into.extend_from_slice(key);
-        into.extend_from_slice(b"\":");
-        into.extend_from_slice(&nested);
+    let (Some(key), Some(cut)) = (raw.get(at + 1..key_end - 1), raw.get(start..)) else { return };
+    let mut nested = Vec::new();
+    if copy_cut(cut, depth - 1, &mut nested) {
+        push_field(key, &nested, into);
         seen.push(key.to_vec());
     }
 }
 
-fn copy_field(key: &[u8], value: &[u8], into: &mut Vec<u8>) {
-    let scalar = !matches!(value.first(), Some(b'{' | b'[') | None);
-    if scalar && value.len() <= SCALAR_BYTES_MAX {
-        into.extend_from_slice(b",\"");
-        into.extend_from_slice(key);
-        into.extend_from_slice(b"\":");
-        into.extend_from_slice(value);
+/// Copies what a cut container shows; whether there was anything to look into.
+fn copy_cut(cut: &[u8], depth: usize, into: &mut Vec<u8>) -> bool {
+    match cut.first() {
+        Some(b'{') if depth > 0 => {
+            into.extend_from_slice(b"{\"cut\":true");
+            copy_fields(cut, depth, into, &mut Vec::new());
+            into.push(b'}');
+            true
+        }
+        Some(b'[') if depth > 0 => {
+            let mut items = Items { raw: cut, at: 1 };
+            while items.next().is_some() {}
+            let whole = cut.get(1..items.at).unwrap_or_default();
+            // Those before the cut one may be a whole history.
+            let whole = if whole.len() <= CONTAINER_BYTES_MAX { whole } else { b"" };
+            let rest = cut.get(skip(cut, items.at, b',')..).unwrap_or_default();
+            let mut last = Vec::new();
+            let found = copy_cut(rest, depth - 1, &mut last);
+            into.push(b'[');
+            into.extend_from_slice(whole);
+            if found {
+                into.extend_from_slice(if whole.is_empty() { b"" } else { b"," });
+                into.extend_from_slice(&last);
+            }
+            into.push(b']');
+            found || !whole.is_empty()
+        }
+        _ => false,
     }
+}
+
+fn copy_field(key: &[u8], value: &[u8], into: &mut Vec<u8>) {
+    let bytes_max = match value.first() {
+        Some(b'{' | b'[') => CONTAINER_BYTES_MAX,
+        Some(_) => SCALAR_BYTES_MAX,
+        None => return,
+    };
+    if value.len() <= bytes_max {
+        push_field(key, value, into);
+    }
+}
+
+fn push_field(key: &[u8], value: &[u8], into: &mut Vec<u8>) {
+    into.extend_from_slice(b",\"");
+    into.extend_from_slice(key);
+    into.extend_from_slice(b"\":");
+    into.extend_from_slice(value);
 }
 
 #[cfg(test)]
@@ -665,6 +705,31 @@ mod tests {
         assert!(value.at(&["message", "role"]).unwrap().is("user"));
         assert_eq!(value.get("timestamp").and_then(Value::time_ms), Some(1_767_225_600_000));
         assert_eq!(skeleton(b"[1,2", b"3]", 9), None);
+    }
+
+    #[test]
+    fn a_skeleton_shows_the_block_that_the_head_is_cut_in() {
+        let origin = r#""type":"user","origin":{"kind":"human"}"#;
+        let text = r#"{"type":"text","text":"Why?"}"#;
+        let block = r#"{"type":"image","source":{"data":"AA"#;
+        let head = format!(r#"{{{origin},"message":{{"role":"user","content":[{text},{block}"#);
+        let bytes = skeleton(head.as_bytes(), br#"AA"}}]},"uuid":"u-1"}"#, 99).unwrap();
+        let block = r#"{"cut":true,"type":"image","source":{"cut":true}}"#;
+        let message = format!(r#"{{"cut":true,"role":"user","content":[{text},{block}]}}"#);
+        assert_eq!(
+            String::from_utf8(bytes).unwrap(),
+            format!(r#"{{"{OVERSIZED_FIELD}":99,{origin},"message":{message},"uuid":"u-1"}}"#)
+        );
+    }
+
+    #[test]
+    fn a_skeleton_of_a_deep_head_is_shallow() {
+        for opener in ["[", "{\"a\":", "[{\"a\":[", "[1,"] {
+            let head = format!("{{\"a\":{}", opener.repeat(20_000));
+            let bytes = skeleton(head.as_bytes(), b"}", 99).unwrap();
+            assert_eq!(object_end(&bytes, 0), Some(bytes.len()), "{opener}");
+            assert!(bytes.len() < 200, "{opener}");
+        }
     }
 
     fn any_json() -> impl Strategy<Value = serde_json::Value> {
