@@ -251,3 +251,14 @@ pub fn delete_dead(tx: &Tx<'_>, rows_max: i64) -> Result<usize> {
     }
     Ok(gone)
 }
+
+/// Live files with damaged compressed parts, worst first: path and how many.
+pub fn damaged(tx: &Tx<'_>, rows_max: i64) -> Result<Vec<(Vec<u8>, i64)>> {
+    let sql = "SELECT path, damaged FROM source_files WHERE live = 1 AND damaged > 0
+        ORDER BY damaged DESC, path LIMIT ?1";
+    let mut statement = tx.0.prepare_cached(sql)?;
+    let rows = statement
+        .query_map([rows_max], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(rows)
+}

@@ -186,8 +186,10 @@ impl State {
 
     /// An item of a paginated rollout, written when it is finished.
     fn item_completed(&mut self, event: &Event<'_>, entry: &mut Entry<'_>) {
-        let Some(item) = event.item else {
-            // The head of a line too long to read ends before its item.
+        let Some(item) =
+            event.item.filter(|item| item.get("cut").is_none() || item.get("type").is_some())
+        else {
+            // The head of a line too long to read ends before it says what the item is.
             if let Some(text) = oversized_note(entry) {
                 entry.note(text);
             }
