@@ -2,6 +2,7 @@
 
 pub mod compaction;
 pub mod lifecycle;
+pub mod reconcile;
 pub mod snapshot;
 pub mod source;
 pub mod store;
