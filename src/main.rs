@@ -1,11 +1,3 @@
-//! The binary: arguments in, exit code out; everything else lies in the library.
+//! The binary.
 
-use std::process::ExitCode;
-
-use clap::Parser;
-use lullwatch::app;
-use lullwatch::cli::Cli;
-
-fn main() -> ExitCode {
-    ExitCode::from(app::run(Cli::parse()).code())
-}
+fn main() {}

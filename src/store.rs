@@ -6,9 +6,15 @@
 //! is checked: a failed `ROLLBACK` may leave it inside the transaction, so it is then replaced, and
 //! nothing remembered from before the failure is trusted.
 
+pub mod evidence;
 pub mod files;
 pub mod ingest;
+pub mod ledger;
+pub mod meta;
+pub mod runs;
 pub mod schema;
+pub mod sessions;
+pub mod transitions;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

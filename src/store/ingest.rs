@@ -389,7 +389,6 @@ fn save_merged(
         "UPDATE sessions SET facts = ?2, kind = ?3, nested = ?4, own_clock_ms = ?5,
              first_activity_ms = ?6, last_activity_ms = ?7, child_activity_ms = ?8,
              clock_ahead = ?9, transcript = ?10, root_id = ?11, dirty = 1,
-             sign_of_life_ms = CASE WHEN sign_of_life_ms > ?7 THEN sign_of_life_ms END,
              version = version + (last_activity_ms IS NOT ?7)
          WHERE id = ?1",
     )?
@@ -441,7 +440,6 @@ pub fn climb(tx: &Tx<'_>, session: i64) -> Result<()> {
         }
         tx.0.prepare_cached(
             "UPDATE sessions SET child_activity_ms = ?2, last_activity_ms = ?3, dirty = 1,
-                 sign_of_life_ms = CASE WHEN sign_of_life_ms > ?3 THEN sign_of_life_ms END,
                  version = version + (last_activity_ms IS NOT ?3)
              WHERE id = ?1",
         )?
