@@ -6,6 +6,7 @@
 //! is checked: a failed `ROLLBACK` may leave it inside the transaction, so it is then replaced, and
 //! nothing remembered from before the failure is trusted.
 
+pub mod query;
 pub mod schema;
 
 use std::path::{Path, PathBuf};
