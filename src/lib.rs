@@ -2,6 +2,7 @@
 
 pub mod compaction;
 pub mod lifecycle;
+pub mod report;
 pub mod snapshot;
 pub mod source;
 pub mod store;
