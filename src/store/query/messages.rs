@@ -108,7 +108,7 @@ mod tests {
         let plan: Vec<String> = store
             .read(|tx| {
                 let mut statement = tx.0.prepare(&format!("EXPLAIN QUERY PLAN {LAST}"))?;
-                let arguments = params![1, 0, 1 << 40, false, false, false, 10];
+                let arguments = params![1, 0, 1_i64 << 40, false, false, false, 10];
                 let rows = statement.query_map(arguments, |row| row.get(3))?;
                 Ok(rows.collect::<rusqlite::Result<_>>()?)
             })
