@@ -4,6 +4,7 @@
 //! something else before, written here, after the consumer's registration, minus what it has
 //! acknowledged. History is not rewritten: an entry whose session came back stays, *superseded*.
 
+use crate::lifecycle::Entity;
 use crate::store::ledger::{self, Span};
 use crate::store::{Result, Tx};
 
@@ -45,6 +46,13 @@ pub fn history(tx: &Tx<'_>, consumer: &str, rows_max: i64) -> Result<Vec<Deliver
 /// How many entries are pending, superseded ones included.
 pub fn pending_count(tx: &Tx<'_>, consumer: &str) -> Result<u64> {
     ledger::pending_count(tx, consumer)
+}
+
+/// The pending entries of one session, by its row id.
+pub fn of_session(tx: &Tx<'_>, consumer: &str, session: i64) -> Result<Vec<i64>> {
+    let entries = pending(tx, consumer, i64::MAX)?;
+    let own = entries.into_iter().filter(|entry| entry.entity == Entity::session(session));
+    Ok(own.map(|entry| entry.id).collect())
 }
 
 /// Acknowledges entries of a consumer. Doing it again, or for an unknown entry, changes nothing.

@@ -9,6 +9,7 @@ pub mod delivery;
 pub mod lifecycle;
 pub mod mirror;
 pub mod reconcile;
+pub mod report;
 pub mod snapshot;
 pub mod source;
 pub mod store;

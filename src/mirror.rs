@@ -13,6 +13,9 @@ pub mod read;
 mod reading;
 mod settle;
 pub mod split;
+mod watching;
+
+pub use watching::Glance;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ffi::OsString;
@@ -24,7 +27,7 @@ use crate::source::{Agent, Place, SessionKey, State};
 use crate::store::{self, Store, files, ingest};
 use commit::Batch;
 use discover::{Found, Root, RootState, Scan};
-use plan::{Cursor, Plan, Stat};
+use plan::{Cursor, Stat};
 use reading::{Reading, Start};
 
 /// A step commits at about this many bytes read …
@@ -75,6 +78,8 @@ pub struct Mirror {
     roots: Vec<Root>,
     root_ids: Vec<Option<i64>>,
     known: HashMap<PathBuf, Known>,
+    /// Files of the last scan, so that a hint can be followed without another one.
+    found: HashMap<PathBuf, Found>,
     queue: VecDeque<Found>,
     reading: Option<Reading>,
     /// Files that could not be read, or that a scan could not see: no silence may be inferred.
@@ -113,6 +118,7 @@ impl Mirror {
             root_ids: vec![None; roots.len()],
             roots,
             known,
+            found: HashMap::new(),
             queue: VecDeque::new(),
             reading: None,
             blind: HashMap::new(),
@@ -155,15 +161,9 @@ impl Mirror {
         self.reading = None;
         self.blind.clear();
         self.settle_absent(store, &scan, now_ms)?;
-        self.queue = std::mem::take(&mut scan.files)
-            .into_iter()
-            .filter(|found| match self.known.get(&found.path) {
-                Some(known) => {
-                    known.gone || plan::plan(&known.cursor, &found.stat) != Plan::Unchanged
-                }
-                None => true,
-            })
-            .collect();
+        let files = std::mem::take(&mut scan.files);
+        self.queue = files.iter().filter(|found| self.is_news(found)).cloned().collect();
+        self.found = files.into_iter().map(|found| (found.path.clone(), found)).collect();
         let mut scanned = Scanned { backlog: self.backlog(), ..Scanned::default() };
         for (root, state) in self.roots.iter().zip(&scan.roots) {
             if *state == RootState::Missing {

@@ -11,6 +11,7 @@ pub mod files;
 pub mod ingest;
 pub mod ledger;
 pub mod meta;
+pub mod query;
 pub mod runs;
 pub mod schema;
 pub mod sessions;
@@ -108,6 +109,11 @@ pub enum StoreError {
     /// A stored value that this version cannot read.
     #[error("unreadable value in the database: {0}")]
     Value(String),
+}
+
+/// Makes the folder of a database and the file itself, private both, if they are not there.
+pub fn prepare_folder(path: &Path) -> Result<()> {
+    schema::prepare_folder(path)
 }
 
 /// Result of a call to the store.

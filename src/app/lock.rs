@@ -75,6 +75,13 @@ pub fn read(db: &Path) -> Option<Holder> {
     serde_json::from_str(text.trim_end()).ok()
 }
 
+/// Whether somebody holds it now.
+pub fn is_held(db: &Path) -> bool {
+    let Ok(file) = File::open(path_for(db)) else { return false };
+    // Ours, and free again at once: whoever wants it tries again.
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
 impl WriterLock {
     /// Shows that the writer lives, wall clock, ms.
     pub fn beat(&mut self, now_ms: i64) -> io::Result<()> {
@@ -98,11 +105,13 @@ mod tests {
         assert_eq!(read(&db), None);
         let mut held = try_take(&db, 5).unwrap().unwrap();
         assert!(try_take(&db, 6).unwrap().is_none());
+        assert!(is_held(&db));
         held.holder.passes = 3;
         held.beat(7).unwrap();
         let seen = read(&db).unwrap();
         assert_eq!((seen.pid, seen.passes, seen.heartbeat_ms), (std::process::id(), 3, 7));
         drop(held);
+        assert!(!is_held(&db));
         assert!(try_take(&db, 8).unwrap().is_some());
     }
 }

@@ -94,7 +94,7 @@ enum Turn {
 }
 
 /// The loop's memory that outlives a change between writer and viewer.
-pub struct Worker<'a> {
+struct Worker<'a> {
     setting: &'a Setting,
     orders: &'a Receiver<Order>,
     watcher: Watcher,

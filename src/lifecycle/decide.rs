@@ -31,6 +31,20 @@ pub struct Known {
     pub holder: Holder,
 }
 
+impl Known {
+    /// What is known of a sub-agent: its own last activity, no end, no process.
+    pub fn silent_since(last_activity_ms: i64) -> Self {
+        Self {
+            last_activity_ms,
+            own_activity_ms: Some(last_activity_ms),
+            child_activity_ms: None,
+            sign_of_life_ms: last_activity_ms,
+            ends: Vec::new(),
+            holder: Holder::Unknown,
+        }
+    }
+}
+
 /// One piece of end evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {

@@ -3,3 +3,5 @@
 mod bed;
 mod brackets;
 mod mirror;
+mod report;
+mod tidy;
