@@ -56,6 +56,11 @@ impl Bed {
         self.store = Store::open(&self.path, Duration::from_secs(5), self.now).unwrap();
     }
 
+    /// The same, with no patience for another connection's lock.
+    pub(crate) fn reopen_impatient(&mut self) {
+        self.store = Store::open(&self.path, Duration::ZERO, self.now).unwrap();
+    }
+
     pub(crate) fn sql(&self, sql: &str, params: impl Params) {
         self.raw.execute(sql, params).unwrap();
     }

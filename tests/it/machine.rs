@@ -178,7 +178,7 @@ fn compare(bed: &mut Bed, models: &[Model], acked: usize) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 48,
+        cases: 32,
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

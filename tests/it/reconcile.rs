@@ -309,6 +309,50 @@ fn after_a_jump_of_the_clock_silence_ends_nothing_until_the_hold_is_over() {
 }
 
 #[test]
+fn history_waits_for_its_admission_while_silence_is_held() {
+    let mut bed = Bed::new();
+    let id = bed.session("claude", "a", T0 - 40 * DAY);
+    bed.look.hold_silence = true;
+    bed.pass_at(T0 + MINUTE);
+    assert_eq!(bed.status(id), None);
+    bed.look.hold_silence = false;
+    bed.pass_at(T0 + 10 * MINUTE);
+    assert_eq!(bed.story(id), ["none>completed session.admitted.ended"]);
+    assert_eq!(bed.pending(), 0);
+}
+
+#[test]
+fn an_idle_session_stays_idle_when_the_clock_is_set_back_and_ends_in_time() {
+    let mut bed = Bed::new();
+    let id = bed.session("claude", "a", T0 + 10 * DAY);
+    bed.pass_at(T0 + 10 * DAY);
+    bed.pass_at(T0 + 10 * DAY + HOUR);
+    assert_eq!(bed.status(id), Some(Status::Idle));
+    let pass = bed.pass_at(T0 + HOUR);
+    assert_eq!((pass.anchored, pass.moved.len()), (1, 0));
+    bed.pass_at(T0 + HOUR + ENDED - LIVE - 1);
+    assert_eq!(bed.status(id), Some(Status::Idle));
+    bed.pass_at(T0 + HOUR + ENDED - LIVE);
+    assert_eq!(bed.status(id), Some(Status::Completed));
+}
+
+#[test]
+fn a_locked_store_fails_the_pass_and_loses_nothing() {
+    let mut bed = Bed::new();
+    let id = bed.session("claude", "a", T0 + SECOND);
+    bed.reopen_impatient();
+    bed.sql("BEGIN IMMEDIATE", []);
+    bed.now = T0 + MINUTE;
+    let (look, options) = (bed.look.clone(), reconcile::Options::default());
+    let failed = reconcile::tick(&mut bed.store, &look, crate::bed::WINDOWS, bed.now, options);
+    assert!(matches!(failed, Err(lullwatch::store::StoreError::Busy { .. })));
+    bed.sql("ROLLBACK", []);
+    assert_eq!(bed.status(id), None);
+    bed.pass();
+    assert_eq!(bed.story(id), ["none>running session.admitted.activity"]);
+}
+
+#[test]
 fn a_stamp_ahead_of_the_clock_is_set_back_once_and_goes_idle_in_time() {
     let mut bed = Bed::new();
     // Read while the clock was an hour ahead; then it was set right.
