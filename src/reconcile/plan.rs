@@ -87,8 +87,8 @@ pub(super) struct Anchor {
 
 /// Sets a sign of life ahead of `now_ms` back to it, once per activity.
 ///
-/// With news about the row, or while it runs, silence starts now. A row that is idle and about which
-/// nothing is new stays idle: a clock set back makes nobody work.
+/// With news about the row, or while it runs, silence starts now. A row that is idle and has no
+/// news stays idle: a clock set back makes nobody work.
 pub(super) fn anchor(row: &SessionRow, known: &mut Known, windows: Windows, now_ms: i64) -> Anchor {
     let last = known.last_activity_ms;
     let standing = row.anchored_ms.filter(|anchored| *anchored == last);

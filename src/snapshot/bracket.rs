@@ -33,8 +33,8 @@ pub(super) fn standing(fold: &Fold, evidence: &BracketEvidence, now_ms: i64) -> 
     let attempt = log.attempt.as_ref();
     let shown = Compaction {
         bracket: log.bracket.word(),
-        state: (judged.state != State::None).then(|| judged.state.word().to_owned()),
-        phase: log.phase.or(attempt.map(|attempt| attempt.phase)).map(Phase::word),
+        state: said(judged.state, log.bracket),
+        phase: log.phase.map(Phase::word),
         blocking: judged.blocking,
         running: judged.running.filter(|_| log.bracket != Bracket::None),
         seq: log.decisive_seq,
@@ -67,7 +67,7 @@ pub(super) fn newest(fold: &Fold, evidence: &BracketEvidence, now_ms: i64) -> Ve
         };
         let judged = state(&log, evidence, now_ms);
         shown.push(Compaction {
-            state: Some(judged.state.word().to_owned()),
+            state: said(judged.state, log.bracket),
             why: Some(judged.why),
             seq: log.decisive_seq,
             ..of_attempt(attempt)
@@ -76,10 +76,14 @@ pub(super) fn newest(fold: &Fold, evidence: &BracketEvidence, now_ms: i64) -> Ve
     shown
 }
 
+/// The state, where it says more than the bracket does.
+fn said(state: State, bracket: Bracket) -> Option<String> {
+    (state.word() != bracket.word()).then(|| state.word().to_owned())
+}
+
 fn of_attempt(attempt: &Attempt) -> Compaction {
     Compaction {
         bracket: attempt.bracket.word(),
-        phase: Some(attempt.phase.word()),
         trigger: attempt.trigger.map(Trigger::word),
         started_ms: attempt.started_ms,
         ended_ms: attempt.ended_ms,

@@ -143,8 +143,8 @@ const POPULATION: &str = "t.previous_status IS NOT NULL AND t.previous_status <>
     ('completed', 'completed_empty', 'failed', 'timed_out', 'aborted', 'cancelled')";
 /// The row's name, however it is called.
 const NAME: &str = "coalesce( \
-    CASE e.entity_type \
-        WHEN 'session' THEN (SELECT agent || ':' || native_id FROM sessions WHERE id = e.entity_id) \
+    CASE e.entity_type WHEN 'session' \
+        THEN (SELECT agent || ':' || native_id FROM sessions WHERE id = e.entity_id) \
         ELSE (SELECT name FROM runs WHERE id = e.entity_id) END, \
     e.entity_type || ' ' || e.entity_id)";
 

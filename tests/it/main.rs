@@ -2,6 +2,10 @@
 
 mod bed;
 mod brackets;
+mod home;
+mod lifecycle;
+mod machine;
 mod mirror;
+mod reconcile;
 mod report;
 mod tidy;

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use proptest::prelude::*;
 
-use crate::bed::{Bed, NOW};
+use crate::home::{Home, NOW};
 use lullwatch::mirror::Mirror;
 
 const SESSION: &str = "26f52589-6919-4be1-ac4b-9de9d22c854c";
@@ -82,19 +82,19 @@ fn dsh_frames() -> Vec<u8> {
 }
 
 fn fresh(rel: &str, bytes: &[u8]) -> String {
-    let bed = Bed::new();
+    let bed = Home::new();
     bed.put(rel, bytes);
     bed.pass();
     strip(&bed)
 }
 
 /// The dump without the scratch folder's name.
-fn strip(bed: &Bed) -> String {
+fn strip(bed: &Home) -> String {
     bed.dump().replace(&bed.home().display().to_string(), "~")
 }
 
 fn in_pieces(rel: &str, bytes: &[u8], cuts: &[usize]) -> String {
-    let bed = Bed::new();
+    let bed = Home::new();
     let path = bed.put(rel, b"");
     let mut at = 0;
     for cut in cuts.iter().copied().chain([bytes.len()]) {
@@ -136,7 +136,7 @@ proptest! {
 
 #[test]
 fn a_second_pass_over_unchanged_files_opens_parses_and_writes_nothing() {
-    let bed = Bed::new();
+    let bed = Home::new();
     bed.put(CLAUDE, &claude_text());
     bed.put(CODEX, &codex_text());
     bed.put(&format!("{DSH}.zstd"), &dsh_frames());
@@ -152,7 +152,7 @@ fn a_second_pass_over_unchanged_files_opens_parses_and_writes_nothing() {
 
 #[test]
 fn a_rollout_archived_or_packed_keeps_its_rows() {
-    let bed = Bed::new();
+    let bed = Home::new();
     let path = bed.put(CODEX, &codex_text());
     bed.pass();
     let before = facts(&bed);
@@ -176,23 +176,23 @@ fn a_rollout_archived_or_packed_keeps_its_rows() {
     assert_eq!(count(&bed, "sessions"), 1);
 }
 
-fn facts(bed: &Bed) -> String {
+fn facts(bed: &Home) -> String {
     bed.query("SELECT facts FROM sessions ORDER BY id")
 }
 
-fn count(bed: &Bed, table: &str) -> usize {
+fn count(bed: &Home, table: &str) -> usize {
     bed.query(&format!("SELECT count(*) FROM {table}")).trim().parse().unwrap()
 }
 
 #[test]
 fn a_rewritten_file_leaves_no_row_of_its_old_content() {
-    let bed = Bed::new();
+    let bed = Home::new();
     let path = bed.put(CLAUDE, &claude_text());
     bed.pass();
     let other = claude_line(1, "fresh start") + "\n" + &claude_answer(2, "x") + "\n";
     fs::write(&path, &other).unwrap();
     bed.pass();
-    let mut again = Bed::new();
+    let mut again = Home::new();
     again.put(CLAUDE, other.as_bytes());
     again.pass();
     assert_eq!(strip(&bed), strip(&mut again));
@@ -202,7 +202,7 @@ fn a_rewritten_file_leaves_no_row_of_its_old_content() {
 
 #[test]
 fn the_same_size_and_inode_with_other_bytes_is_another_content() {
-    let bed = Bed::new();
+    let bed = Home::new();
     let path = bed.put(CLAUDE, (claude_line(1, "abc") + "\n").as_bytes());
     bed.pass();
     let mut file = fs::OpenOptions::new().write(true).open(&path).unwrap();
@@ -214,7 +214,7 @@ fn the_same_size_and_inode_with_other_bytes_is_another_content() {
 
 #[test]
 fn a_deleted_file_keeps_its_rows_and_is_missing() {
-    let bed = Bed::new();
+    let bed = Home::new();
     let path = bed.put(CLAUDE, &claude_text());
     bed.pass();
     fs::remove_file(&path).unwrap();
@@ -229,7 +229,7 @@ fn a_deleted_file_keeps_its_rows_and_is_missing() {
 
 #[test]
 fn a_root_that_vanishes_is_not_the_end_of_its_sessions() {
-    let bed = Bed::new();
+    let bed = Home::new();
     bed.put(CLAUDE, &claude_text());
     bed.pass();
     fs::rename(bed.home().join(".claude"), bed.home().join("away")).unwrap();
@@ -241,7 +241,7 @@ fn a_root_that_vanishes_is_not_the_end_of_its_sessions() {
 
 #[test]
 fn one_session_in_two_folders_counts_each_record_once() {
-    let bed = Bed::new();
+    let bed = Home::new();
     bed.put(CLAUDE, &claude_text());
     bed.pass();
     let alone = facts(&bed);
@@ -260,12 +260,12 @@ fn tokens_that_stand_in_two_sessions_count_for_the_one_that_began_first() {
     let other = "ffff2589-6919-4be1-ac4b-9de9d22c854c";
     let copy = String::from_utf8(claude_text()).unwrap().replace(SESSION, other);
     let later = claude_answer(7, "own").replace(SESSION, other);
-    let sum = |bed: &Bed| {
+    let sum = |bed: &Home| {
         bed.query("SELECT native_id, facts ->> '$.tokens.output' FROM sessions ORDER BY native_id")
     };
     let mut sums = Vec::new();
     for order in [[0, 1], [1, 0]] {
-        let bed = Bed::new();
+        let bed = Home::new();
         for which in order {
             if which == 0 {
                 bed.put(CLAUDE, &claude_text());
@@ -282,7 +282,7 @@ fn tokens_that_stand_in_two_sessions_count_for_the_one_that_began_first() {
 
 #[test]
 fn links_are_followed_once_and_loops_end() {
-    let bed = Bed::new();
+    let bed = Home::new();
     bed.put(CLAUDE, &claude_text());
     let projects = bed.home().join(".claude/projects");
     std::os::unix::fs::symlink(&projects, projects.join("-tmp-demo/loop")).unwrap();
@@ -299,7 +299,7 @@ fn links_are_followed_once_and_loops_end() {
 
 #[test]
 fn a_sub_agents_activity_climbs_to_its_session() {
-    let bed = Bed::new();
+    let bed = Home::new();
     let folder = CLAUDE.trim_end_matches(".jsonl");
     let child = claude_line(30, "task")
         .replace(r#""isSidechain":false"#, r#""isSidechain":true,"agentId":"a1""#);

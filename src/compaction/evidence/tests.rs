@@ -1,3 +1,5 @@
+//! The lattice of design section 5 as a decision table, and what each why-line names.
+
 use rstest::rstest;
 
 use super::super::{Event, Fold};

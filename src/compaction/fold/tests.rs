@@ -1,3 +1,5 @@
+//! What a log of bracket events says: positions decide, never times and never ids.
+
 use rstest::rstest;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The six ways into a lifecycle, and the marker that each writes or leaves out.
+
 use rstest::rstest;
 
 use super::*;

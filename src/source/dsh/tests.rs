@@ -1,3 +1,5 @@
+//! The dsh adapter: header, lineage, events, turns, usage, brackets.
+
 use proptest::prelude::*;
 use rstest::rstest;
 

@@ -1,3 +1,5 @@
+//! Which records move the clock, and which only look as if they did.
+
 use rstest::rstest;
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! Compactions: boundary and summary are one, across reads too.
+
 use rstest::rstest;
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! Transcripts, sub-agents old and new, inline side chains, sidecars.
+
 use rstest::rstest;
 use serde_json::json;
 

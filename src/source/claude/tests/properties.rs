@@ -1,3 +1,5 @@
+//! What must hold for any transcript: state survives storage, nothing panics, all is bounded.
+
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::json;

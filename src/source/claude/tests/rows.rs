@@ -1,3 +1,5 @@
+//! Prompts, answers, calls and results: what counts, once, and what its preview shows.
+
 use rstest::rstest;
 use serde_json::json;
 

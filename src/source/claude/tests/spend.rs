@@ -1,3 +1,5 @@
+//! Tokens and context: one key per request, the last own request, the window.
+
 use rstest::rstest;
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! End markers and the metadata trailer at the tail.
+
 use rstest::rstest;
 use serde_json::json;
 

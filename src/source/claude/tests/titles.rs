@@ -1,3 +1,5 @@
+//! Titles, to whom they are addressed, and which kinds there are.
+
 use rstest::rstest;
 use serde_json::json;
 

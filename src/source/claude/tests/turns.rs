@@ -1,3 +1,5 @@
+//! When a turn is open, closed, interrupted, and with which outcome.
+
 use rstest::rstest;
 use serde_json::json;
 
