@@ -184,14 +184,13 @@ fn letter(bytes: &[u8]) -> Option<(usize, Option<char>)> {
 /// Behind an escape.
 fn escape(rest: &[u8]) -> Front {
     match rest {
-        [] => Front::Part,
+        [] | [b'O'] => Front::Part,
         [0x1b, ..] => whole(1, Code::Esc),
         [b'[', rest @ ..] => control_sequence(rest),
         [b'O', third, ..] => match cursor(*third) {
             Some(code) => whole(3, code),
             None => Front::Whole(3, None),
         },
-        [b'O'] => Front::Part,
         [b']' | b'P', rest @ ..] => control_string(rest),
         _ => match letter(rest) {
             Some((len, Some(letter))) => {
@@ -206,21 +205,22 @@ fn escape(rest: &[u8]) -> Front {
 
 /// An answer of the terminal that nobody asked for: skipped up to its end.
 fn control_string(rest: &[u8]) -> Front {
-    let end = rest.iter().position(|byte| *byte == 0x07);
-    let other = rest.windows(2).position(|pair| pair == b"\x1b\\");
-    match (end, other) {
-        (Some(end), _) => Front::Whole(end + 3, None),
-        (None, Some(end)) => Front::Whole(end + 4, None),
-        (None, None) => Front::Part,
+    let bell = rest.iter().position(|byte| *byte == 0x07).map(|at| at + 1);
+    let string_end = rest.windows(2).position(|pair| pair == b"\x1b\\").map(|at| at + 2);
+    match bell.into_iter().chain(string_end).min() {
+        Some(len) => Front::Whole(len + 2, None),
+        None => Front::Part,
     }
 }
 
 /// Behind `ESC [`.
 fn control_sequence(rest: &[u8]) -> Front {
     // The console of Linux writes its function keys with a second bracket.
-    if let [b'[', third, ..] = rest {
-        let number = third.wrapping_sub(b'A').wrapping_add(1);
-        return Front::Whole(4, Some(Input::Key(Key::plain(Code::F(number)))));
+    match rest {
+        [b'['] => return Front::Part,
+        [b'[', third @ b'A'..=b'E', ..] => return whole(4, Code::F(third - b'A' + 1)),
+        [b'[', _, ..] => return Front::Whole(4, None),
+        _ => {}
     }
     let parameters = rest.iter().take_while(|byte| (0x20..0x40).contains(*byte)).count();
     let Some((parameters, behind)) = rest.split_at_checked(parameters) else { return Front::Part };

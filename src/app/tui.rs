@@ -300,7 +300,7 @@ impl Screen {
                 self.ask(Request::Acknowledge { ids, consumer })?;
             }
             Effect::ReadMessage { id, pointer } => {
-                self.ask(Request::ReadMessage { id, pointer })?
+                self.ask(Request::ReadMessage { id, pointer })?;
             }
             Effect::Rescan => self.ask(Request::Rescan)?,
             Effect::Suspend => {}
@@ -354,9 +354,7 @@ impl Screen {
         if !bytes.is_empty() {
             self.write_bytes(&bytes);
         }
-        if self.options.fault == Some(Fault::PanicAfterFrame) {
-            panic!("failed on purpose");
-        }
+        assert!(self.options.fault != Some(Fault::PanicAfterFrame), "failed on purpose");
         Ok(())
     }
 

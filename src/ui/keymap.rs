@@ -208,6 +208,8 @@ pub const BINDINGS: &[Binding] = {
         Detail, Everywhere, Ledger, Lists, Menu, Moving, Page, Question, Screen, Sessions, Typing,
     };
     &[
+        shown(Lists, &[on(Code::Enter)], Action::Open, "open the session", "open"),
+        shown(Lists, &[ch('/')], Action::Filter, "filter while typing; ! turns it round", "filter"),
         shown(Sessions, &[ch('f')], Action::StatusFilter, "only one status: cycle", "status"),
         shown(Sessions, &[ch('s')], Action::Sort, "sort", "sort"),
         quiet(Sessions, &[ch('l'), on(Code::Right)], Action::Unfold, "show its sub-agents"),
@@ -229,8 +231,6 @@ pub const BINDINGS: &[Binding] = {
             "whose ledger: change the consumer",
             "consumer",
         ),
-        shown(Lists, &[on(Code::Enter)], Action::Open, "open the session", "open"),
-        shown(Lists, &[ch('/')], Action::Filter, "filter while typing; ! turns it round", "filter"),
         quiet(Lists, &[on(Code::Esc)], Action::Close, "clear the filter"),
         shown(
             Detail,
@@ -266,9 +266,9 @@ pub const BINDINGS: &[Binding] = {
         quiet(Screen, &[ch('2')], Action::PaneAudit, "audit: overrides, rejections, migrations"),
         quiet(Screen, &[ch('3')], Action::PaneLedger, "ledger: ends nobody has acknowledged"),
         quiet(Screen, &[ch('4')], Action::PaneCompactions, "compactions"),
-        shown(Screen, &[ch('F')], Action::Follow, "follow the transcript", "follow"),
         shown(Screen, &[ch('r')], Action::Resume, "the command that resumes it", "resume"),
         shown(Screen, &[ch('y')], Action::Copy, "copy: id, line or full text", "copy"),
+        shown(Screen, &[ch('F')], Action::Follow, "follow the transcript", "follow"),
         quiet(Screen, &[ch(' ')], Action::Freeze, "freeze the picture, or go on"),
         quiet(Screen, &[ch('R')], Action::Rescan, "look at every file now"),
         quiet(Screen, &[ch('w')], Action::Warnings, "warnings and roots"),

@@ -21,8 +21,10 @@ pub const WIDTH_MIN: u16 = 60;
 pub const HEIGHT_MIN: u16 = 15;
 /// From here on list and details stand side by side.
 const WIDTH_WIDE: u16 = 110;
+/// From here on the list gets more than half of that.
+const WIDTH_ROOMY: u16 = 180;
 const HEADER_ROWS: u16 = 3;
-const STRIP_ROWS: u16 = 3;
+const STRIP_ROWS: u16 = 4;
 const HEIGHT_WITH_STRIP: u16 = 20;
 
 /// Where everything is.
@@ -83,8 +85,10 @@ pub fn areas(model: &Model) -> Areas {
     let mut areas =
         Areas { screen, header, trouble, list: None, detail: None, strip: None, footer };
     if is_wide(model) {
-        let (left, right) = split_left(body, body.width / 2);
-        let (_, right) = split_left(right, 2);
+        // A list needs its columns, a transcript about eighty cells.
+        let share = if body.width >= WIDTH_ROOMY { body.width * 3 / 5 } else { body.width / 2 };
+        let (left, right) = split_left(body, share - 1);
+        let (_, right) = split_left(right, 3);
         (areas.list, areas.detail) = (Some(left), Some(right));
     } else if model.focus == Focus::Detail {
         areas.detail = Some(body);

@@ -19,10 +19,12 @@ pub enum Row {
 pub struct Heading {
     /// Its words.
     pub label: &'static str,
-    /// Rows below it.
+    /// Rows below it, the unchecked aside.
     pub shown: usize,
     /// Rows of the same status that stand further up, among those that need a human.
     pub above: usize,
+    /// Of those below it, rows that nobody has checked yet: not counted among the shown.
+    pub unchecked: usize,
     /// It is the group of those that need a human.
     pub urgent: bool,
 }
@@ -162,7 +164,13 @@ mod tests {
         ids.iter()
             .enumerate()
             .map(|(index, id)| match id {
-                0 => Row::Heading(Heading { label: "x", shown: 0, above: 0, urgent: false }),
+                0 => Row::Heading(Heading {
+                    label: "x",
+                    shown: 0,
+                    above: 0,
+                    unchecked: 0,
+                    urgent: false,
+                }),
                 id => Row::Item(Item { id: *id, index, depth: 0 }),
             })
             .collect()

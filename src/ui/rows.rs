@@ -111,7 +111,11 @@ impl<'a> Writer<'a> {
         if members.is_empty() {
             return;
         }
-        self.rows.push(Row::Heading(Heading { label, shown: members.len(), above, urgent }));
+        let is_unchecked =
+            |index: &&usize| self.sessions.get(**index).is_some_and(|session| session.unchecked);
+        let unchecked = members.iter().filter(is_unchecked).count();
+        let shown = members.len() - unchecked;
+        self.rows.push(Row::Heading(Heading { label, shown, above, unchecked, urgent }));
         for index in members {
             self.with_children(*index, 0);
         }

@@ -19,7 +19,9 @@ pub fn title(session: &Session) -> Piece {
 /// The beginning of a native id, long enough to tell sessions apart.
 pub fn short_id(native_id: &str) -> String {
     let bare = native_id.strip_prefix("session-").unwrap_or(native_id);
-    bare.chars().take(8).collect()
+    // Of an id that begins with its time, so much that the millisecond is in it.
+    let by_time = bare.len() == 36 && bare.as_bytes().get(14) == Some(&b'7');
+    bare.chars().take(if by_time { 13 } else { 8 }).collect()
 }
 
 /// The last folder of a path.
@@ -250,23 +252,17 @@ pub struct Tally {
 impl Tally {
     /// Takes one session in.
     pub fn add(&mut self, session: &Session) {
+        self.attention += usize::from(session.attention);
+        // Counted as that and not by its status, which nobody vouches for.
+        if session.unchecked {
+            self.unchecked += 1;
+            return;
+        }
         match Group::of(session.status) {
             Group::Running => self.running += 1,
             Group::Idle => self.idle += 1,
             Group::Completed => self.completed += 1,
             Group::Ended => self.ended += 1,
-        }
-        self.unchecked += usize::from(session.unchecked);
-        self.attention += usize::from(session.attention);
-    }
-
-    /// How many stand in a group.
-    pub fn of(&self, group: Group) -> usize {
-        match group {
-            Group::Running => self.running,
-            Group::Idle => self.idle,
-            Group::Completed => self.completed,
-            Group::Ended => self.ended,
         }
     }
 }

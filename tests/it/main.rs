@@ -1,1 +1,3 @@
 //! The one integration binary: the real program and the rooms together.
+
+mod ui;

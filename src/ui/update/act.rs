@@ -62,13 +62,23 @@ pub(super) fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
             model.status_filter = model.status_filter.next();
             rows::rebuild_pane(model, Pane::Sessions);
         }
-        Action::Unfold | Action::Fold | Action::Tree => fold(model, action),
+        Action::Unfold => {
+            model.unfolded.extend(model.sessions.selected().map(|item| item.id));
+            rows::rebuild_pane(model, Pane::Sessions);
+        }
+        Action::Fold => fold(model),
+        Action::Tree => {
+            model.tree = !model.tree;
+            model.unfolded.clear();
+            rows::rebuild_pane(model, Pane::Sessions);
+        }
         Action::Follow => follow(model),
         Action::Freeze => freeze(model),
         Action::Copy => copy(model, effects),
         Action::Resume => show_resume(model),
         Action::Acknowledge => ask_to_acknowledge(model),
-        Action::Mark | Action::MarkAll => mark(model, action),
+        Action::Mark => mark(model),
+        Action::MarkAll => mark_all(model),
         Action::NextTab => detail::turn(model, model.detail.tab.next()),
         Action::PreviousTab => detail::turn(model, model.detail.tab.next().next().next().next()),
     }
@@ -204,22 +214,11 @@ fn selected_session(model: &Model) -> Option<&Session> {
     }
 }
 
-fn fold(model: &mut Model, action: Action) {
-    let selected = model.sessions.selected().map(|item| item.id);
-    match (action, selected) {
-        (Action::Tree, _) => {
-            model.tree = !model.tree;
-            model.unfolded.clear();
-        }
-        (Action::Unfold, Some(id)) => {
-            model.unfolded.insert(id);
-        }
-        (Action::Fold, Some(id)) => {
-            model.unfolded.remove(&id);
-        }
-        _ => {}
+fn fold(model: &mut Model) {
+    if let Some(item) = model.sessions.selected() {
+        model.unfolded.remove(&item.id);
+        rows::rebuild_pane(model, Pane::Sessions);
     }
-    rows::rebuild_pane(model, Pane::Sessions);
 }
 
 fn follow(model: &mut Model) {
@@ -252,10 +251,10 @@ fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
 
 fn what_to_copy(model: &Model) -> Option<String> {
     match model.mode() {
-        Mode::Page => match &model.overlay {
-            Some(Overlay::Resume(row_id)) => Some(resume::resume(model.session(*row_id)?)?.command),
-            _ => None,
-        },
+        Mode::Page => {
+            let Some(Overlay::Resume(row_id)) = &model.overlay else { return None };
+            Some(resume::resume(model.session(*row_id)?)?.command)
+        }
         Mode::Detail => {
             if let Some(message) = detail::message(model) {
                 return Some(match model.detail.full.get(&message.id) {
@@ -316,17 +315,18 @@ fn yes(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-fn mark(model: &mut Model, action: Action) {
-    let listed: Vec<i64> = model.ledger.items().map(|item| item.id).collect();
-    let selected = model.ledger.selected().map(|item| item.id);
-    if action == Action::Mark {
-        if let Some(id) = selected {
-            if !model.marked.remove(&id) {
-                model.marked.insert(id);
-            }
-            model.ledger.step(1);
+fn mark(model: &mut Model) {
+    if let Some(item) = model.ledger.selected() {
+        if !model.marked.remove(&item.id) {
+            model.marked.insert(item.id);
         }
-    } else if listed.iter().all(|id| model.marked.contains(id)) {
+        model.ledger.step(1);
+    }
+}
+
+fn mark_all(model: &mut Model) {
+    let listed: Vec<i64> = model.ledger.items().map(|item| item.id).collect();
+    if listed.iter().all(|id| model.marked.contains(id)) {
         model.marked.clear();
     } else {
         model.marked.extend(listed);

@@ -52,12 +52,19 @@ fn keys(mode: Mode, room: usize) -> Vec<Piece> {
     let mut all: Vec<[Piece; 2]> = keymap::footer(mode)
         .map(|(binding, word)| {
             let key = binding.keys.first().map_or_else(String::new, |key| key.label());
-            [Piece::new(Role::Accent, &key), dim(&format!(" {word}  "))]
+            [Piece::new(Role::Accent, &key), dim(&format!(" {word}"))]
         })
         .collect();
-    let cells = |all: &[[Piece; 2]]| all.iter().map(|pair| piece::width(pair)).sum::<usize>();
+    let cells = |all: &[[Piece; 2]]| all.iter().map(|pair| piece::width(pair) + 2).sum::<usize>();
     while all.len() > 2 && cells(&all) > room + 2 {
         all.remove(all.len() - 3);
     }
-    all.into_iter().flatten().collect()
+    let mut line = Vec::new();
+    for pair in all {
+        if !line.is_empty() {
+            line.push(plain("  "));
+        }
+        line.extend(pair);
+    }
+    line
 }

@@ -26,9 +26,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, area: Rect) {
     canvas.sides(area, 0, &identity(picture), &narrowing(model));
     let Some(picture) = picture else { return };
     let room = usize::from(area.width);
-    let mut counts = counts(model, "  ");
+    let mut counts = counts(model, Badges::Words);
     if piece::width(&counts) > room {
-        counts = self::counts(model, " ");
+        counts = self::counts(model, Badges::Numbers);
     }
     canvas.line(area, 1, &counts);
     let mut panes = panes(model, picture, Badges::Words);
@@ -90,9 +90,7 @@ fn narrowing(model: &Model) -> Vec<Piece> {
             );
             parts.push(dim(&text));
         }
-        if model.pane == Pane::Ledger {
-            parts.push(dim(&format!("for {}", model.consumer_name())));
-        }
+        parts.extend(pane_facts(model, picture).map(|facts| dim(&facts)));
     }
     let list = model.list(model.pane);
     let sessions = model.pane == Pane::Sessions;
@@ -127,6 +125,21 @@ fn narrowing(model: &Model) -> Vec<Piece> {
     line
 }
 
+/// What is to be known of the whole pane.
+fn pane_facts(model: &Model, picture: &Picture) -> Option<String> {
+    match model.pane {
+        Pane::Sessions | Pane::Compactions => None,
+        Pane::Ledger => Some(format!("for {}", model.consumer_name())),
+        Pane::Audit => {
+            let audit = picture.snapshot.audit;
+            Some(format!(
+                "{} after exit · {} rejected · {} migrated",
+                audit.overrides_after_exit, audit.rejections, audit.migrations
+            ))
+        }
+    }
+}
+
 /// A bar while the mirror is catching up, and what is left.
 fn progress(model: &Model, mirror: &Mirror) -> Vec<Piece> {
     if mirror.backlog_bytes == 0 {
@@ -136,40 +149,50 @@ fn progress(model: &Model, mirror: &Mirror) -> Vec<Piece> {
     let percent = (all - mirror.backlog_bytes).saturating_mul(100) / all.max(1);
     let mut text = format!("{percent}% · {} left", age::bytes(mirror.backlog_bytes));
     if let Some(rate) = model.rate.filter(|rate| rate.bytes_per_s > 0) {
-        text.push_str(&format!(" · {}/s", age::bytes(rate.bytes_per_s)));
+        text.push_str(" · ");
+        text.push_str(&age::bytes(rate.bytes_per_s));
+        text.push_str("/s");
     }
     let [full, empty] = words::bar(percent, 8, Role::Accent);
     let joined = format!("{}{}", full.text(), empty.text());
     vec![Piece::new(Role::Accent, &joined), plain(&text)]
 }
 
-fn counts(model: &Model, gap: &str) -> Vec<Piece> {
+fn counts(model: &Model, badges: Badges) -> Vec<Piece> {
     let tally = model.tally;
-    let needs = match tally.attention {
+    let gap = match badges {
+        Badges::Words => "  ",
+        Badges::Numbers => " ",
+    };
+    let mut line = vec![match tally.attention {
         0 => dim("nobody needs you"),
         1 => Piece::new(Role::Attention, "▲ 1 needs you"),
         many => Piece::new(Role::Attention, &format!("▲ {many} need you")),
-    };
-    let mut line = vec![needs];
-    let mut part = |number: usize, status: Status, word: &str| {
-        let role = if number == 0 { Role::Dim } else { theme::role(status) };
+    }];
+    let mut part = |number: usize, role: Role, glyph: &str, word: &str| {
+        let role = if number == 0 { Role::Dim } else { role };
         line.push(plain(gap));
-        line.push(Piece::new(role, &format!("{} {number} {word}", theme::glyph(status))));
+        line.push(Piece::new(role, format!("{glyph} {number} {word}").trim_end()));
     };
-    part(tally.running, Status::Running, "running");
-    part(tally.idle, Status::Idle, "idle");
-    part(tally.completed, Status::Completed, "completed");
+    for (number, status, word) in [
+        (tally.running, Status::Running, "running"),
+        (tally.idle, Status::Idle, "idle"),
+        (tally.completed, Status::Completed, "completed"),
+    ] {
+        part(number, theme::role(status), theme::glyph(status), word);
+    }
+    // The rarer two lose their words first when room is short.
+    let word = |word| if badges == Badges::Words { word } else { "" };
     if tally.ended > 0 {
-        part(tally.ended, Status::Failed, "ended");
+        part(tally.ended, Role::Ended, theme::glyph(Status::Failed), word("ended"));
     }
     if tally.unchecked > 0 {
-        line.push(plain(gap));
-        line.push(Piece::new(Role::Warning, &format!("? {} unchecked", tally.unchecked)));
+        part(tally.unchecked, Role::Warning, "?", word("unchecked"));
     }
     line
 }
 
-/// How much the panes' names say.
+/// How much counts say, with the room there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Badges {
     Words,

@@ -16,7 +16,7 @@ use crate::ui::theme::Role;
 use crate::ui::view::canvas::Canvas;
 
 /// Widest a column of it gets.
-const COLUMN_CELLS: u16 = 66;
+const COLUMN_CELLS: u16 = 70;
 /// Cells for the keys.
 const KEYS_CELLS: usize = 16;
 
@@ -43,7 +43,8 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, screen: Rect, scrolle
     }
     if first + height < usize::from(rows) {
         let below = usize::from(rows) - first - height;
-        canvas.sides(area, area.height - 1, &[], &[dim(&format!(" {below} more: j "))]);
+        let corner = Rect { width: area.width.saturating_sub(2), ..area };
+        canvas.sides(corner, area.height - 1, &[], &[dim(&format!(" {below} more: j "))]);
     }
 }
 

@@ -37,7 +37,7 @@ const COLUMNS: [Column<Session>; 12] = [
     },
     Column { title: "QUIET", cells: Cells::Right(5), from: 0, cell: quiet },
     Column { title: "TITLE", cells: Cells::Fill, from: 0, cell: title },
-    Column { title: "SUB", cells: Cells::Right(4), from: 88, cell: children },
+    Column { title: "SUB", cells: Cells::Right(4), from: 90, cell: children },
     Column {
         title: "AGENT",
         cells: Cells::Left(6),
@@ -53,21 +53,21 @@ const COLUMNS: [Column<Session>; 12] = [
     Column {
         title: "BRANCH",
         cells: Cells::Left(14),
-        from: 100,
+        from: 124,
         cell: |_, session, _| dim(session.branch.as_deref().unwrap_or(age::UNKNOWN)),
     },
-    Column { title: "TOKENS", cells: Cells::Right(6), from: 98, cell: tokens },
-    Column { title: "CTX", cells: Cells::Right(4), from: 94, cell: context },
+    Column { title: "TOKENS", cells: Cells::Right(6), from: 112, cell: tokens },
+    Column { title: "CTX", cells: Cells::Right(4), from: 100, cell: context },
     Column {
         title: "MODEL",
         cells: Cells::Left(18),
-        from: 130,
+        from: 140,
         cell: |_, session, _| dim(session.model.as_deref().unwrap_or(age::UNKNOWN)),
     },
     Column {
         title: "ID",
-        cells: Cells::Left(8),
-        from: 150,
+        cells: Cells::Left(13),
+        from: 164,
         cell: |_, session, _| dim(&words::short_id(&session.native_id)),
     },
 ];

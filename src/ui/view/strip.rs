@@ -20,6 +20,9 @@ use crate::ui::words;
 
 /// Draws it below a list.
 pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, area: Rect) {
+    if model.list(model.pane).selected().is_none() {
+        return;
+    }
     canvas.line(area, 0, &[dim(&"─".repeat(usize::from(area.width)))]);
     let lines = match model.selected_session().filter(|_| model.pane == Pane::Sessions) {
         Some(session) => session_lines(model, session),
@@ -51,7 +54,15 @@ pub(super) fn draw_side(canvas: &mut Canvas<'_>, model: &Model, area: Rect) {
 }
 
 fn session_lines(model: &Model, session: &Session) -> Vec<Vec<Piece>> {
-    vec![words::status_line(model, session), words::why_line(session)]
+    let mut lines = vec![words::status_line(model, session)];
+    if let Some(error) = session.last_error.as_ref().filter(|_| session.attention) {
+        lines.push(vec![Piece::new(Role::Error, error)]);
+    }
+    lines.push(words::why_line(session));
+    if let Some(text) = &session.last_text {
+        lines.push(vec![dim("said: "), plain(text)]);
+    }
+    lines
 }
 
 /// What is to be known of the selected row of a pane, the most telling first.

@@ -145,6 +145,9 @@ fn heading_line(heading: Heading, width: usize) -> Vec<Piece> {
     if heading.above > 0 {
         line.push(dim(&format!("· {} above ", heading.above)));
     }
+    if heading.unchecked > 0 {
+        line.push(dim(&format!("· {} unchecked ", heading.unchecked)));
+    }
     let used = crate::ui::piece::width(&line);
     line.push(dim(&"─".repeat(width.saturating_sub(used))));
     line
