@@ -3,12 +3,20 @@
 //!
 //! - [`engine`]: one pass, and one bounded step of it, for whoever holds the writer lock;
 //! - [`once`]: `--once` and the commands that read;
+//! - [`worker`]: the writer's loop behind the TUI and `watch`, with [`watcher`] for its hints;
+//! - [`screen`]: the TUI's threads; [`tui`] its loop, [`terminal`] the way back;
 //! - [`lock`]: who writes.
 
 pub mod commands;
 pub mod engine;
+pub mod input;
 pub mod lock;
 pub mod once;
+pub mod painter;
+pub mod reader;
+pub mod screen;
+pub mod terminal;
+pub mod tui;
 pub mod watch;
 pub mod watcher;
 pub mod worker;
@@ -32,16 +40,20 @@ pub enum Exit {
     Usage,
     /// Asked for with `--exit-code`: something needs attention.
     Attention,
+    /// A signal ended it; said as shells say it.
+    Signal(i32),
 }
 
 impl Exit {
     /// The process's exit code.
+    #[must_use]
     pub fn code(self) -> u8 {
         match self {
             Self::Fine => 0,
             Self::Fault => 1,
             Self::Usage => 2,
             Self::Attention => 3,
+            Self::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
         }
     }
 }
@@ -107,7 +119,8 @@ pub fn run(cli: Cli) -> Exit {
     };
     let outcome = match cli.command {
         Some(command) => commands::run(&setting, command),
-        None => once::once(&setting),
+        None if cli.once || cli.json || !has_screen() => once::once(&setting),
+        None => screen::run(&setting),
     };
     match outcome {
         Ok(exit) => exit,
@@ -117,6 +130,12 @@ pub fn run(cli: Cli) -> Exit {
             Exit::Fault
         }
     }
+}
+
+/// Whether there is a terminal to draw on and to read keys from.
+fn has_screen() -> bool {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
+    io::stdout().is_terminal() && io::stdin().is_terminal() && !dumb
 }
 
 /// Whether a command is one that only reads.

@@ -14,3 +14,4 @@ pub mod snapshot;
 pub mod source;
 pub mod store;
 pub mod text;
+pub mod ui;

@@ -9,6 +9,7 @@ pub mod commit;
 pub mod discover;
 pub mod place;
 pub mod plan;
+pub mod pointer;
 pub mod read;
 mod reading;
 mod settle;

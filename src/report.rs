@@ -85,14 +85,3 @@ impl Glyphs {
         }
     }
 }
-
-/// A place that was looked at for transcripts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Looked {
-    /// The agent's word.
-    pub agent: String,
-    /// The folder.
-    pub path: String,
-    /// What was found there: `nothing there`, `cannot be read`, `no transcript`, …
-    pub found: String,
-}

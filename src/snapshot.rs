@@ -97,6 +97,32 @@ pub struct Mirror {
     pub complete: bool,
     /// Warnings, each a sentence with the next step.
     pub warnings: Vec<String>,
+    /// The roots that were looked at, in the order of the configuration.
+    pub roots: Vec<Root>,
+}
+
+/// A root, and what the last look at it found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// `claude`, `codex`, `dsh`.
+    pub agent: &'static str,
+    /// Its path, unfiltered.
+    pub path: String,
+    /// What was found.
+    pub state: RootState,
+}
+
+/// What the last look at a root found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RootState {
+    /// It is there and can be read.
+    Present,
+    /// It is not there; a note, no error.
+    Missing,
+    /// It was there when this process began, and is gone.
+    Vanished,
+    /// It is there and cannot be read.
+    Unreadable,
 }
 
 /// Audit events over the store.

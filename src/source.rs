@@ -12,6 +12,7 @@
 
 pub mod claude;
 pub mod codex;
+pub mod display;
 pub mod dsh;
 pub mod facts;
 pub mod json;

@@ -27,6 +27,11 @@ pub fn line(raw: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
+/// Whether a text holds nothing that [`line()`] would drop or turn into a space, repeated spaces aside.
+pub fn is_clean(text: &str) -> bool {
+    !text.chars().any(|letter| letter.is_control() || is_bidi_control(letter) || is_break(letter))
+}
+
 /// Clean text that keeps its line breaks (LF alone); tabs become a space.
 pub fn block(raw: &str) -> String {
     let mut clean = String::with_capacity(raw.len());

@@ -4,6 +4,7 @@
 //! Whoever holds the writer lock drives it: `--once` runs whole passes, the TUI and `watch` take
 //! bounded steps and answer in between.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,9 +16,9 @@ use super::watcher::Depth;
 use crate::clock::Clock;
 use crate::lifecycle::Windows;
 use crate::lifecycle::windows::{Asked, windows_for};
+use crate::mirror::discover::RootState;
 use crate::mirror::{Backlog, Glance, Mirror, Scanned};
 use crate::reconcile::{self, ClockCheck, Look, Options, Pass, Reading};
-use crate::report::Looked;
 use crate::snapshot;
 use crate::store::{self, Store, files};
 
@@ -37,6 +38,8 @@ pub struct Engine {
     scanned: Scanned,
     hold_silence: bool,
     clock_warning: Option<String>,
+    /// Roots that were there at some look of this process.
+    seen: HashSet<PathBuf>,
 }
 
 impl Engine {
@@ -57,6 +60,7 @@ impl Engine {
             scanned: Scanned::default(),
             hold_silence: false,
             clock_warning: None,
+            seen: HashSet::new(),
         })
     }
 
@@ -162,10 +166,32 @@ impl Engine {
                 backlog_bytes: backlog.bytes,
                 complete: backlog.files == 0 && self.mirror.blind().next().is_none(),
                 warnings,
+                roots: self.roots(),
                 ..snapshot::Mirror::default()
             },
             as_of_ms: self.lock.holder.as_of_ms,
         })
+    }
+
+    /// Where transcripts are looked for, and what the last scan found there.
+    fn roots(&mut self) -> Vec<snapshot::Root> {
+        let mut roots = Vec::new();
+        for (root, state) in self.mirror.roots() {
+            let state = match state {
+                RootState::Present => snapshot::RootState::Present,
+                RootState::Missing if self.seen.contains(&root.path) => {
+                    snapshot::RootState::Vanished
+                }
+                RootState::Missing => snapshot::RootState::Missing,
+                RootState::Unreadable => snapshot::RootState::Unreadable,
+            };
+            if state == snapshot::RootState::Present {
+                self.seen.insert(root.path.clone());
+            }
+            let path = root.path.display().to_string();
+            roots.push(snapshot::Root { agent: root.agent.word(), path, state });
+        }
+        roots
     }
 
     /// Each a sentence that says what is wrong and where.
@@ -181,11 +207,6 @@ impl Engine {
             warnings.push(format!("{path}: {parts} damaged compressed part(s) passed over"));
         }
         Ok(warnings)
-    }
-
-    /// Where transcripts were looked for.
-    pub fn looked(&self) -> Vec<Looked> {
-        super::once::looked(self.mirror.roots())
     }
 
     /// Work counters, `name=value` each.

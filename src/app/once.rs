@@ -13,8 +13,7 @@ use super::engine::{self, Engine};
 use super::lock::{self, Holder, STALLED_MS};
 use super::{Exit, Setting, complain};
 use crate::clock::Clock;
-use crate::mirror::discover::{Root, RootState};
-use crate::report::{self, Looked};
+use crate::report;
 use crate::snapshot::{self, Beside, Query, Snapshot};
 use crate::store::{Reader, StoreError};
 
@@ -30,8 +29,6 @@ pub struct View {
     pub reader: Reader,
     /// What is known beside the store.
     pub beside: Beside,
-    /// Where transcripts were looked for; empty for a viewer.
-    pub looked: Vec<Looked>,
     /// Work counters.
     pub stats: Vec<String>,
 }
@@ -53,7 +50,7 @@ pub fn once(setting: &Setting) -> anyhow::Result<Exit> {
         if setting.json {
             report::json::snapshot(out, &snapshot)
         } else {
-            report::table::sessions(out, &snapshot, &view.looked, setting.style())
+            report::table::sessions(out, &snapshot, setting.style())
         }
     })?;
     finish(setting, &view, snapshot.counts.attention > 0)
@@ -133,12 +130,7 @@ fn written(setting: &Setting, mut engine: Engine) -> anyhow::Result<View> {
     for warning in &beside.mirror.warnings {
         complain(warning);
     }
-    let view = View {
-        looked: engine.looked(),
-        stats: engine.stats(),
-        beside,
-        reader: Reader::open(&setting.config.db)?,
-    };
+    let view = View { stats: engine.stats(), beside, reader: Reader::open(&setting.config.db)? };
     Ok(view)
 }
 
@@ -152,7 +144,7 @@ fn viewed(setting: &Setting, holder: Holder) -> anyhow::Result<View> {
     ));
     let reader = Reader::open(&setting.config.db)?;
     let beside = beside_of(setting, holder);
-    Ok(View { reader, beside, looked: Vec::new(), stats: Vec::new() })
+    Ok(View { reader, beside, stats: Vec::new() })
 }
 
 /// What a viewer knows of the writer.
@@ -199,21 +191,5 @@ fn read_only(setting: &Setting, error: anyhow::Error) -> anyhow::Result<View> {
         mirror: snapshot::Mirror::default(),
         as_of_ms: holder.as_of_ms,
     };
-    Ok(View { reader, beside, looked: Vec::new(), stats: Vec::new() })
-}
-
-/// The roots as a report names them.
-pub fn looked<'a>(roots: impl Iterator<Item = (&'a Root, RootState)>) -> Vec<Looked> {
-    roots
-        .map(|(root, state)| Looked {
-            agent: root.agent.word().to_owned(),
-            path: root.path.display().to_string(),
-            found: match state {
-                RootState::Present => "no transcript yet",
-                RootState::Missing => "not there",
-                RootState::Unreadable => "cannot be read",
-            }
-            .to_owned(),
-        })
-        .collect()
+    Ok(View { reader, beside, stats: Vec::new() })
 }

@@ -39,7 +39,7 @@ struct Teller<'a> {
 impl Teller<'_> {
     fn tell(&mut self, news: News) -> anyhow::Result<()> {
         match news {
-            News::Changed { beside, pass, .. } => {
+            News::Changed { beside, pass } => {
                 let mut warnings = beside.mirror.warnings;
                 if let Some(pid) = beside.mirror.writer_pid {
                     warnings.push(format!("pid {pid} writes; waiting for it to end"));
@@ -50,7 +50,7 @@ impl Teller<'_> {
                 self.warned = warnings;
                 self.transitions(&pass)
             }
-            News::Acknowledged(_) => Ok(()),
+            News::Acknowledged(..) | News::NotAcknowledged { .. } => Ok(()),
             News::Fault(message) => {
                 complain(&message);
                 Ok(())

@@ -8,13 +8,14 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
+use tokio::sync::oneshot;
+
 use super::engine::{self, Engine};
 use super::lock::{self, Holder};
 use super::watcher::{Mode, Watcher};
 use super::{Setting, once};
 use crate::delivery::{self, Acked, Which};
 use crate::reconcile::Pass;
-use crate::report::Looked;
 use crate::snapshot::Beside;
 use crate::store::{Store, StoreError};
 
@@ -61,7 +62,7 @@ pub enum Order {
         consumer: String,
     },
     /// Finish the step and let go of the lock; answer when done.
-    Suspend(SyncSender<()>),
+    Suspend(oneshot::Sender<()>),
     /// Go on.
     Resume,
     /// End.
@@ -75,13 +76,18 @@ pub enum News {
     Changed {
         /// What is known beside the store.
         beside: Beside,
-        /// Where transcripts are looked for.
-        looked: Vec<Looked>,
         /// What was moved.
         pass: Pass,
     },
-    /// Deliveries have been acknowledged.
-    Acknowledged(Acked),
+    /// Deliveries have been acknowledged for a consumer.
+    Acknowledged(Acked, String),
+    /// These could not be.
+    NotAcknowledged {
+        /// Transition ids.
+        ids: Vec<i64>,
+        /// Why.
+        why: String,
+    },
     /// Something went wrong; it is tried again.
     Fault(String),
 }
@@ -249,11 +255,11 @@ impl Worker<'_> {
                 Order::Acknowledge { ids, consumer } => {
                     let now_ms = clock.now_ms();
                     let acked = acknowledge(&mut engine.store, &ids, &consumer, now_ms);
-                    self.tell_acknowledged(acked);
+                    self.tell_acknowledged(acked, ids, consumer);
                     times.looked = true;
                 }
                 Order::Suspend(done) => {
-                    let _ = done.try_send(());
+                    let _ = done.send(());
                     return Some(Turn::Suspended);
                 }
                 Order::Resume => {}
@@ -269,7 +275,7 @@ impl Worker<'_> {
         if let Mode::Polling(why) = self.watcher.mode() {
             beside.mirror.warnings.insert(0, why.clone());
         }
-        (self.news)(News::Changed { beside, looked: engine.looked(), pass });
+        (self.news)(News::Changed { beside, pass });
         Ok(())
     }
 
@@ -294,7 +300,7 @@ impl Worker<'_> {
 
     fn show_viewed(&mut self, holder: Holder) {
         let beside = once::beside_of(self.setting, holder);
-        (self.news)(News::Changed { beside, looked: Vec::new(), pass: Pass::default() });
+        (self.news)(News::Changed { beside, pass: Pass::default() });
     }
 
     /// Without an engine: only acknowledgements can be obeyed.
@@ -303,14 +309,14 @@ impl Worker<'_> {
         match self.orders.recv_timeout(wait) {
             Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => Turn::Stop,
             Ok(Order::Suspend(done)) => {
-                let _ = done.try_send(());
+                let _ = done.send(());
                 Turn::Suspended
             }
             Ok(Order::Acknowledge { ids, consumer }) => {
                 let now_ms = self.setting.clock.now_ms();
                 let acked = Store::open(&self.setting.config.db, BUSY, now_ms)
                     .and_then(|mut store| acknowledge(&mut store, &ids, &consumer, now_ms));
-                self.tell_acknowledged(acked);
+                self.tell_acknowledged(acked, ids, consumer);
                 Turn::Lost
             }
             Ok(Order::Changed { .. } | Order::Rescan | Order::Resume)
@@ -318,10 +324,15 @@ impl Worker<'_> {
         }
     }
 
-    fn tell_acknowledged(&mut self, acked: Result<Acked, StoreError>) {
+    fn tell_acknowledged(
+        &mut self,
+        acked: Result<Acked, StoreError>,
+        ids: Vec<i64>,
+        consumer: String,
+    ) {
         (self.news)(match acked {
-            Ok(acked) => News::Acknowledged(acked),
-            Err(error) => News::Fault(error.to_string()),
+            Ok(acked) => News::Acknowledged(acked, consumer),
+            Err(error) => News::NotAcknowledged { ids, why: error.to_string() },
         });
     }
 

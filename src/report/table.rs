@@ -17,9 +17,9 @@ mod panes;
 use std::io;
 
 use super::grid::{Cell, Column, Line, Paint, Side, across, render};
-use super::{Glyphs, Looked, Style, words};
+use super::{Glyphs, Style, words};
 use crate::snapshot::sort::{Group, group};
-use crate::snapshot::{Phase, Session, Snapshot, Windows, age};
+use crate::snapshot::{Phase, RootState, Session, Snapshot, Windows, age};
 use crate::text;
 
 pub use panes::{audit, compactions, ledger, transition};
@@ -44,15 +44,10 @@ const COLUMNS: [Column; 11] = [
     Column { head: "TITLE", rank: 0, least: 0, most: TITLE_CELLS, side: Side::Left },
 ];
 
-/// Writes the list. `looked` is where transcripts were looked for, told when there are none.
-pub fn sessions(
-    out: &mut dyn io::Write,
-    snapshot: &Snapshot,
-    looked: &[Looked],
-    style: Style,
-) -> io::Result<()> {
+/// Writes the list; when there is nothing to list, where it was looked.
+pub fn sessions(out: &mut dyn io::Write, snapshot: &Snapshot, style: Style) -> io::Result<()> {
     if snapshot.sessions.is_empty() {
-        return out.write_all(nothing(snapshot, looked, style).as_bytes());
+        return out.write_all(nothing(snapshot, style).as_bytes());
     }
     let mut lines = Vec::with_capacity(snapshot.sessions.len() + 4);
     let mut last = None;
@@ -252,14 +247,20 @@ fn context(session: &Session) -> Option<String> {
 }
 
 /// No session to show: where it was looked, and what to do.
-fn nothing(snapshot: &Snapshot, looked: &[Looked], style: Style) -> String {
+fn nothing(snapshot: &Snapshot, style: Style) -> String {
     let plain = |text: &str| (String::new(), text.to_owned());
     let mut lines = vec![plain("No sessions to show."), plain("")];
-    lines.push(plain(if looked.is_empty() { "No folder was looked at." } else { "Looked at:" }));
-    for place in looked {
-        let [agent, path, found] =
-            [&place.agent, &place.path, &place.found].map(|raw| text::line(raw));
-        lines.push((format!("  {}  ", text::fit(&agent, 6)), format!("{path} ({found})")));
+    let roots = &snapshot.mirror.roots;
+    lines.push(plain(if roots.is_empty() { "No folder was looked at." } else { "Looked at:" }));
+    for root in roots {
+        let found = match root.state {
+            RootState::Present => "no transcript yet",
+            RootState::Missing => "not there",
+            RootState::Vanished => "gone",
+            RootState::Unreadable => "cannot be read",
+        };
+        let path = text::line(&root.path);
+        lines.push((format!("  {}  ", text::fit(root.agent, 6)), format!("{path} ({found})")));
     }
     lines.push(plain(""));
     lines.push(plain(match snapshot.mirror.files {

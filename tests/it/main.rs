@@ -9,3 +9,4 @@ mod mirror;
 mod reconcile;
 mod report;
 mod tidy;
+mod ui;

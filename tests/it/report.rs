@@ -7,9 +7,9 @@ mod hostile;
 use std::time::Duration;
 
 use lullwatch::compaction::{Event, Fold, Trigger};
-use lullwatch::report::{Colour, Glyphs, Looked, Style, Width, json, show, table};
+use lullwatch::report::{Colour, Glyphs, Style, Width, json, show, table};
 use lullwatch::snapshot::{
-    self, Beside, LedgerWhich, Mirror, Phase, Query, Resolved, Snapshot, Windows,
+    self, Beside, LedgerWhich, Mirror, Phase, Query, Resolved, Root, RootState, Snapshot, Windows,
 };
 use lullwatch::source::facts::{Counts, Facts, OpenCall, Stamped};
 use lullwatch::source::{self, Outcome, TitleKind, Tokens, Turn};
@@ -157,7 +157,7 @@ impl Bed {
     /// The list in a table of this width.
     fn list(&mut self, width: Width) -> String {
         let snapshot = self.load(&Query::default());
-        written(|out| table::sessions(out, &snapshot, &[], plain(width)))
+        written(|out| table::sessions(out, &snapshot, plain(width)))
     }
 }
 
@@ -295,7 +295,7 @@ fn the_list_as_a_person_reads_it() {
 fn every_row_is_as_wide_as_asked() {
     let snapshot = fleet().load(&Query::default());
     for cells in 20..=200 {
-        let text = written(|out| table::sessions(out, &snapshot, &[], plain(Width::Cells(cells))));
+        let text = written(|out| table::sessions(out, &snapshot, plain(Width::Cells(cells))));
         for line in text.lines().filter(|line| !line.is_empty()) {
             assert_eq!(lullwatch::text::width(line), cells, "{line:?}");
         }
@@ -306,7 +306,7 @@ fn every_row_is_as_wide_as_asked() {
 fn ascii_glyphs_leave_the_transcripts_own_text_alone() {
     let snapshot = fleet().load(&Query::default());
     let style = Style { glyphs: Glyphs::Ascii, ..plain(Width::Cells(100)) };
-    let text = written(|out| table::sessions(out, &snapshot, &[], style));
+    let text = written(|out| table::sessions(out, &snapshot, style));
     insta::assert_snapshot!("sessions_ascii", trimmed(&text));
 }
 
@@ -316,11 +316,11 @@ fn colours_change_nothing_but_the_colour() {
     for cells in [20, 60, 100, 200] {
         let plain = plain(Width::Cells(cells));
         let painted = Style { colour: Colour::Ansi, ..plain };
-        let text = written(|out| table::sessions(out, &snapshot, &[], painted));
+        let text = written(|out| table::sessions(out, &snapshot, painted));
         assert!(cells < 60 || text.contains("\u{1b}[1;33m"), "{text}");
         let codes = ["0", "1", "2", "31", "32", "36", "1;33"].map(|code| format!("\u{1b}[{code}m"));
         let bare = codes.iter().fold(text, |text, code| text.replace(code, ""));
-        assert_eq!(bare, written(|out| table::sessions(out, &snapshot, &[], plain)));
+        assert_eq!(bare, written(|out| table::sessions(out, &snapshot, plain)));
     }
 }
 
@@ -334,17 +334,17 @@ fn one_session_is_a_list_too() {
 #[test]
 fn without_a_session_it_says_where_it_looked_and_what_to_do() {
     let mut bed = Bed::new();
-    let snapshot = bed.load(&Query::default());
-    let place = |agent: &str, path: &str, found: &str| Looked {
-        agent: agent.to_owned(),
+    let mut snapshot = bed.load(&Query::default());
+    let root = |agent: &'static str, path: &str, state: RootState| Root {
+        agent,
         path: path.to_owned(),
-        found: found.to_owned(),
+        state,
     };
-    let looked = [
-        place("claude", "/home/me/.claude/projects", "no transcript"),
-        place("codex", "/home/me/.codex/sessions", "not there"),
+    snapshot.mirror.roots = vec![
+        root("claude", "/home/me/.claude/projects", RootState::Present),
+        root("codex", "/home/me/.codex/sessions", RootState::Missing),
     ];
-    let text = written(|out| table::sessions(out, &snapshot, &looked, plain(Width::Cells(72))));
+    let text = written(|out| table::sessions(out, &snapshot, plain(Width::Cells(72))));
     insta::assert_snapshot!("sessions_none", trimmed(&text));
 }
 
@@ -354,7 +354,7 @@ fn two_looks_in_the_same_minute_print_the_same() {
     let mut at = |now: i64| {
         let snapshot =
             bed.store.read(|tx| snapshot::load(tx, &Query::default(), &beside(), now)).unwrap();
-        written(|out| table::sessions(out, &snapshot, &[], plain(Width::Free)))
+        written(|out| table::sessions(out, &snapshot, plain(Width::Free)))
     };
     let first = at(NOW - 30_000);
     for second in 0..60 {

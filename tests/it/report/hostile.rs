@@ -1,10 +1,10 @@
 //! Whatever stands in a transcript: no control reaches a terminal or JSON, and no column shifts.
 
-use lullwatch::report::{Colour, Glyphs, Looked, Style, Width, json, show, table};
+use lullwatch::report::{Colour, Glyphs, Style, Width, json, show, table};
 use lullwatch::snapshot::{
     self, AuditCounts, AuditRow, Basis, Compaction, CompactionRow, Detail, LedgerCount, LedgerRow,
-    MessageRow, Mirror, Notice, Phase, Pointer, Process, Reason, Session, Snapshot, Status, Tokens,
-    Transition, Tried, Windows,
+    MessageRow, Mirror, Notice, Phase, Pointer, Process, Reason, Root, RootState, Session,
+    Snapshot, Status, Tokens, Transition, Tried, Windows,
 };
 use proptest::prelude::*;
 
@@ -198,7 +198,7 @@ fn tables(evil: &str, quiet_ms: i64, style: Style) -> Vec<String> {
         attention: true,
     };
     vec![
-        written(|out| table::sessions(out, &snapshot, &[], style)),
+        written(|out| table::sessions(out, &snapshot, style)),
         written(|out| table::audit(out, &[audit(evil)], style)),
         written(|out| table::ledger(out, &[ledger(evil)], evil, style)),
         written(|out| table::compactions(out, &[compaction], NOW, style)),
@@ -207,12 +207,13 @@ fn tables(evil: &str, quiet_ms: i64, style: Style) -> Vec<String> {
 
 fn pages(evil: &str, quiet_ms: i64, style: Style) -> Vec<String> {
     let windows = Windows::default();
-    let nothing = Snapshot { sessions: Vec::new(), ..list(evil, quiet_ms) };
-    let looked = [Looked { agent: evil.to_owned(), path: evil.to_owned(), found: evil.to_owned() }];
+    let mut nothing = Snapshot { sessions: Vec::new(), ..list(evil, quiet_ms) };
+    let root = Root { agent: "claude", path: evil.to_owned(), state: RootState::Missing };
+    nothing.mirror.roots = vec![root];
     let detail = detail(evil, quiet_ms);
     vec![
         written(|out| show::detail(out, &detail, windows, NOW, style)),
-        written(|out| table::sessions(out, &nothing, &looked, style)),
+        written(|out| table::sessions(out, &nothing, style)),
         written(|out| table::ledger(out, &[], evil, style)),
     ]
 }

@@ -1,0 +1,268 @@
+//! What sessions and rows are called on the screen: the same words in list, strip and details.
+
+use crate::lifecycle::Basis;
+use crate::snapshot::{Compaction, Phase, Session};
+use crate::ui::age::{self, UNKNOWN};
+use crate::ui::filter::Group;
+use crate::ui::model::Model;
+use crate::ui::piece::{Piece, dim, plain};
+use crate::ui::theme::{self, Role};
+
+/// The title, or the beginning of the id.
+pub fn title(session: &Session) -> Piece {
+    match &session.title {
+        Some(title) => plain(title),
+        None => dim(&short_id(&session.native_id)),
+    }
+}
+
+/// The beginning of a native id, long enough to tell sessions apart.
+pub fn short_id(native_id: &str) -> String {
+    let bare = native_id.strip_prefix("session-").unwrap_or(native_id);
+    // Of an id that begins with its time, so much that the millisecond is in it.
+    let by_time = bare.len() == 36 && bare.as_bytes().get(14) == Some(&b'7');
+    bare.chars().take(if by_time { 13 } else { 8 }).collect()
+}
+
+/// The last folder of a path.
+pub fn project(cwd: Option<&str>) -> String {
+    let Some(cwd) = cwd else { return UNKNOWN.to_owned() };
+    let name = cwd.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    if name.is_empty() { cwd.to_owned() } else { name.to_owned() }
+}
+
+/// A path with the home folder as `~`.
+pub fn path(raw: &str, home: Option<&str>) -> String {
+    match home.filter(|home| home.len() > 1).and_then(|home| raw.strip_prefix(home)) {
+        Some("") => "~".to_owned(),
+        Some(rest) if rest.starts_with('/') => format!("~{rest}"),
+        _ => raw.to_owned(),
+    }
+}
+
+/// Whether a live process holds a session that is over.
+pub fn is_open_again(session: &Session) -> bool {
+    session.status.is_terminal() && session.process.alive == Some(true)
+}
+
+/// Glyph and word of the status.
+pub fn status(session: &Session) -> Piece {
+    if session.unchecked {
+        return dim(&format!("? was {}", session.status.word()));
+    }
+    let text = format!("{} {}", theme::glyph(session.status), session.status.word());
+    Piece::new(theme::role(session.status), &text)
+}
+
+/// What it is doing or waiting for, short; of one that is over, how that is known.
+pub fn phase(session: &Session) -> Piece {
+    if is_open_again(session) {
+        return Piece::new(Role::Accent, "open again");
+    }
+    if session.status.is_terminal() && !session.attention {
+        return dim(session.reason.basis.word());
+    }
+    let Some(phase) = session.phase else { return dim(UNKNOWN) };
+    match (phase, &session.tool) {
+        (Phase::Tool, Some((tool, _))) => plain(&format!("tool {tool}")),
+        _ => Piece::new(phase_role(phase, session.attention), phase.word()),
+    }
+}
+
+/// The role of a phase.
+fn phase_role(phase: Phase, attention: bool) -> Role {
+    match phase {
+        Phase::NeedsApproval | Phase::Question | Phase::Error => Role::Attention,
+        Phase::Compacting | Phase::Tool | Phase::Working | Phase::YourTurn | Phase::Ended => {
+            if attention {
+                Role::Attention
+            } else {
+                Role::Text
+            }
+        }
+        Phase::ProbablyLeft => Role::Dim,
+    }
+}
+
+/// Status, phase, silence and process in one line.
+pub fn status_line(model: &Model, session: &Session) -> Vec<Piece> {
+    let quiet = age::age_or_unknown(model.quiet_ms(session));
+    let mut line = vec![status(session)];
+    if session.unchecked {
+        line.push(dim(&format!(" · {quiet} ago")));
+        return line;
+    }
+    if is_open_again(session) {
+        let holder = session.process.pid.map_or_else(
+            || "open again in a live process".to_owned(),
+            |pid| format!("open again in pid {pid}"),
+        );
+        line.push(Piece::new(Role::Accent, &format!(" · {holder}, nothing said yet")));
+        return line;
+    }
+    if let Some(phase) = session.phase.filter(|phase| *phase != Phase::Ended) {
+        line.push(dim(" · "));
+        line.push(phase_in_full(model, session, phase));
+    }
+    if session.status.is_terminal() {
+        line.push(dim(&format!(" · {} · {quiet} ago", session.reason.basis.word())));
+    } else {
+        line.push(dim(&format!(" · quiet {quiet}")));
+    }
+    if let Some(pid) = session.process.pid.filter(|_| session.process.alive == Some(true)) {
+        line.push(dim(&format!(" · pid {pid}")));
+    }
+    line
+}
+
+fn phase_in_full(model: &Model, session: &Session, phase: Phase) -> Piece {
+    let role = phase_role(phase, session.attention);
+    match (phase, &session.tool) {
+        (Phase::Tool, Some((tool, since_ms))) => {
+            let age = model.since(*since_ms).map(|ms| format!(" {}", age::age(ms)));
+            let alive = if session.process.alive == Some(true) { ", process alive" } else { "" };
+            Piece::new(role, &format!("tool {tool}{}{alive}", age.unwrap_or_default()))
+        }
+        _ => Piece::new(role, phase.word()),
+    }
+}
+
+/// Why it has its status: the sentence, and whether that was seen or concluded.
+pub fn why_line(session: &Session) -> Vec<Piece> {
+    let basis = match session.reason.basis {
+        Basis::Observed => "observed",
+        Basis::Inferred => "inferred",
+    };
+    vec![plain(&session.reason.summary), dim(&format!(" · {basis} · {}", session.reason.rule))]
+}
+
+/// Project, branch, model, agent and version in one line.
+pub fn place_line(model: &Model, session: &Session) -> Vec<Piece> {
+    let cwd = session.cwd.as_deref().map(|cwd| path(cwd, model.options.home.as_deref()));
+    let agent = match &session.agent_version {
+        Some(version) => format!("{} {version}", session.agent),
+        None => session.agent.to_owned(),
+    };
+    let parts = [
+        cwd,
+        session.branch.clone(),
+        Some(agent),
+        session.model.clone(),
+        Some(session.kind.to_owned()).filter(|kind| kind != "main"),
+    ];
+    vec![dim(&parts.into_iter().flatten().collect::<Vec<_>>().join(" · "))]
+}
+
+/// What was said and what it cost, in one line.
+pub fn tokens_line(session: &Session) -> Vec<Piece> {
+    let number = |tokens: i64| age::count(u64::try_from(tokens).unwrap_or_default());
+    let tokens = session.tokens;
+    vec![
+        plain(&format!("{} tokens", number(tokens.total))),
+        dim(&format!(
+            " · in {} · cache {}/{} · out {} · {} prompts {} answers {} calls",
+            number(tokens.input),
+            number(tokens.cache_read),
+            number(tokens.cache_write),
+            number(tokens.output),
+            age::count(session.prompts),
+            age::count(session.answers),
+            age::count(session.tool_calls),
+        )),
+    ]
+}
+
+/// How full the context is, 0 to 100.
+pub fn context_percent(session: &Session) -> Option<u64> {
+    let (used, window) = (session.context_used?, session.context_window?);
+    (window > 0).then(|| used.saturating_mul(100) / window)
+}
+
+/// Use of the context as a bar, with its numbers.
+pub fn context_line(session: &Session) -> Vec<Piece> {
+    let mut line = vec![dim("context ")];
+    match (session.context_used, session.context_window, context_percent(session)) {
+        (Some(used), Some(window), Some(percent)) => {
+            let role = if percent >= 90 { Role::Warning } else { Role::Running };
+            line.extend(bar(percent, 16, role));
+            let numbers = format!("{} of {}", age::count(used), age::count(window));
+            line.push(plain(&format!(" {percent}%")));
+            line.push(dim(&format!(" · {numbers}")));
+        }
+        (Some(used), _, _) => line.push(plain(&age::count(used))),
+        (None, _, _) => line.push(dim(UNKNOWN)),
+    }
+    if session.children > 0 {
+        let text =
+            format!(" · {} of {} sub-agents active", session.active_children, session.children);
+        line.push(dim(&text));
+    }
+    line
+}
+
+/// A bar of so many cells.
+pub fn bar(percent: u64, cells: u64, role: Role) -> [Piece; 2] {
+    let full = usize::try_from(percent.min(100) * cells / 100).unwrap_or_default();
+    let empty = usize::try_from(cells).unwrap_or_default().saturating_sub(full);
+    [Piece::new(role, &"█".repeat(full)), dim(&"░".repeat(empty))]
+}
+
+/// Bracket and verdict of a compaction.
+pub fn bracket(compaction: &Compaction, attention: bool) -> Piece {
+    let text = match &compaction.state {
+        Some(state) => state.clone(),
+        None => compaction.bracket.to_owned(),
+    };
+    let role = match compaction.bracket {
+        _ if attention => Role::Attention,
+        "open" => Role::Accent,
+        "failed" => Role::Error,
+        "closed" => Role::Text,
+        _ => Role::Dim,
+    };
+    Piece::new(role, &text)
+}
+
+/// Tokens before and after, estimates marked as such.
+pub fn shrink(compaction: &Compaction) -> String {
+    let side = |tokens: Option<u64>| tokens.map_or_else(|| UNKNOWN.to_owned(), age::count);
+    match (compaction.before_tokens, compaction.after_tokens) {
+        (None, None) => UNKNOWN.to_owned(),
+        (before, after) => format!("{} → {}", side(before), side(after)),
+    }
+}
+
+/// How many sessions stand in each group, over the rows of the top level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Running.
+    pub running: usize,
+    /// Idle.
+    pub idle: usize,
+    /// Completed.
+    pub completed: usize,
+    /// Ended otherwise.
+    pub ended: usize,
+    /// Past their deadline and not checked by this process.
+    pub unchecked: usize,
+    /// Needing a human.
+    pub attention: usize,
+}
+
+impl Tally {
+    /// Takes one session in.
+    pub fn add(&mut self, session: &Session) {
+        self.attention += usize::from(session.attention);
+        // Counted as that and not by its status, which nobody vouches for.
+        if session.unchecked {
+            self.unchecked += 1;
+            return;
+        }
+        match Group::of(session.status) {
+            Group::Running => self.running += 1,
+            Group::Idle => self.idle += 1,
+            Group::Completed => self.completed += 1,
+            Group::Ended => self.ended += 1,
+        }
+    }
+}
