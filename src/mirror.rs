@@ -77,7 +77,9 @@ pub struct Backlog {
 pub struct Mirror {
     host: String,
     roots: Vec<Root>,
-    root_ids: Vec<Option<i64>>,
+    /// Id and epoch of each root that has had a pass.
+    root_ids: Vec<Option<(i64, i64)>>,
+    scan_ms: i64,
     known: HashMap<PathBuf, Known>,
     /// Files of the last scan, so that a hint can be followed without another one.
     found: HashMap<PathBuf, Found>,
@@ -117,6 +119,7 @@ impl Mirror {
         Ok(Self {
             host,
             root_ids: vec![None; roots.len()],
+            scan_ms: 0,
             roots,
             known,
             found: HashMap::new(),
@@ -156,6 +159,7 @@ impl Mirror {
     pub fn scan(&mut self, store: &mut Store, now_ms: i64) -> store::Result<Scanned> {
         let mut scan = discover::scan(&self.roots);
         self.work.scans += 1;
+        self.scan_ms = now_ms;
         self.work.files = scan.files.len() as u64;
         self.root_states.clone_from(&scan.roots);
         self.name_roots(store, &scan, now_ms)?;
@@ -189,8 +193,8 @@ impl Mirror {
             let path = root.path.as_os_str().as_bytes();
             let known = store.read(|tx| files::root(tx, host, agent, path))?;
             *slot = Some(match known {
-                Some((id, _)) => id,
-                None => store.write(|tx| files::add_root(tx, host, agent, path, now_ms))?,
+                Some(root) => root,
+                None => (store.write(|tx| files::add_root(tx, host, agent, path, now_ms))?, now_ms),
             });
         }
         Ok(())
@@ -204,8 +208,12 @@ impl Mirror {
         {
             let Some(mut reading) = self.next_reading(store)? else { break };
             let path = reading.found.path.clone();
-            let root_id = self.root_ids.get(reading.found.root).copied().flatten().unwrap_or(0);
-            match reading.batch(root_id, &mut self.work) {
+            let root = self.root_ids.get(reading.found.root).copied().flatten().unwrap_or_default();
+            // What was there before the root's first pass did not appear after it, although it may
+            // be read only now.
+            let old = reading.found.stat.mtime_ms <= root.1;
+            let first_seen_ms = if old { root.1 } else { self.scan_ms };
+            match reading.batch(root.0, first_seen_ms, &mut self.work) {
                 Ok((batch, read, end)) => {
                     bytes += read;
                     records += batch.records.len();

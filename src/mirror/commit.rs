@@ -20,6 +20,8 @@ pub struct Batch {
     pub replaces: Option<i64>,
     /// Root id.
     pub root_id: i64,
+    /// When the file was first seen, ms.
+    pub first_seen_ms: i64,
     /// Its agent.
     pub agent: Agent,
     /// What the file is.
@@ -63,7 +65,7 @@ pub fn write(
     now_ms: i64,
 ) -> store::Result<Option<Changed>> {
     let mut changed = Changed::default();
-    let Some(generation) = generation(tx, batch, now_ms, &mut changed)? else { return Ok(None) };
+    let Some(generation) = generation(tx, batch, &mut changed)? else { return Ok(None) };
     changed.generation = generation;
     let mut writer =
         Writer { tx, host, batch, generation, facts: BTreeMap::new(), usage: HashMap::new() };
@@ -76,12 +78,7 @@ pub fn write(
 }
 
 /// Moves the cursor, or begins the generation with it.
-fn generation(
-    tx: &Tx<'_>,
-    batch: &Batch,
-    now_ms: i64,
-    changed: &mut Changed,
-) -> store::Result<Option<i64>> {
+fn generation(tx: &Tx<'_>, batch: &Batch, changed: &mut Changed) -> store::Result<Option<i64>> {
     let advance = advance(batch);
     if let Some(id) = batch.generation {
         let moved = files::advance(tx, id, batch.from.cast_signed(), &advance)?;
@@ -97,7 +94,7 @@ fn generation(
         place: place_word(batch.place),
         path: &batch.path,
         stem: &batch.stem,
-        first_seen_ms: now_ms,
+        first_seen_ms: batch.first_seen_ms,
     };
     let Some(id) = files::insert(tx, &new)? else { return Ok(None) };
     let moved = files::advance(tx, id, 0, &advance)?;

@@ -131,6 +131,7 @@ impl Reading {
     pub(super) fn batch(
         &mut self,
         root_id: i64,
+        first_seen_ms: i64,
         work: &mut Work,
     ) -> io::Result<(Batch, usize, bool)> {
         let mut records = Vec::new();
@@ -168,6 +169,7 @@ impl Reading {
             generation: self.generation,
             replaces: self.replaces,
             root_id,
+            first_seen_ms,
             agent: self.found.agent,
             place: self.found.hint.place,
             path: self.found.path.as_os_str().as_bytes().to_vec(),

@@ -65,7 +65,7 @@ impl Mirror {
             .and_then(|opened| opened.matches(&known.cursor))
             .unwrap_or(false);
         let root = self.root_ids.get(found.root).copied().flatten();
-        let (Some(root), true) = (root, matching) else {
+        let (Some((root, _)), true) = (root, matching) else {
             return match found.agent {
                 Agent::Claude => Ok(false),
                 Agent::Codex | Agent::Dsh => self.retire(store, path, known).map(|()| true),

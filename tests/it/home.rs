@@ -48,10 +48,15 @@ impl Home {
 
     /// One whole pass of a mirror that remembers nothing but the store, as after a restart.
     pub(crate) fn pass(&self) -> Mirror {
+        self.pass_at(NOW)
+    }
+
+    /// The same at a given moment, ms.
+    pub(crate) fn pass_at(&self, now_ms: i64) -> Mirror {
         let mut store = self.store();
         let mut mirror = Mirror::new(&mut store, "h".to_owned(), self.roots()).unwrap();
-        mirror.scan(&mut store, NOW).unwrap();
-        while mirror.step(&mut store, NOW).unwrap() {}
+        mirror.scan(&mut store, now_ms).unwrap();
+        while mirror.step(&mut store, now_ms).unwrap() {}
         while mirror.tidy(&mut store).unwrap() {}
         mirror
     }

@@ -311,3 +311,31 @@ fn a_sub_agents_activity_climbs_to_its_session() {
     );
     assert_eq!(clocks, format!("{SESSION}|30\na1|30\n"));
 }
+
+#[test]
+fn a_file_without_any_stamp_is_a_session_only_if_it_appeared_after_the_first_pass() {
+    let bed = Home::new();
+    let summary = |name: &str| {
+        let path =
+            bed.put(&CLAUDE.replace(SESSION, name), b"{\"type\":\"mode\",\"mode\":\"normal\"}\n");
+        filetime(&path, NOW);
+    };
+    summary("aaaaaaaa-6919-4be1-ac4b-9de9d22c854c");
+    bed.pass_at(NOW);
+    summary("bbbbbbbb-6919-4be1-ac4b-9de9d22c854c");
+    bed.put(
+        &CLAUDE.replace(SESSION, "cccccccc-6919-4be1-ac4b-9de9d22c854c"),
+        b"{\"type\":\"mode\"}\n",
+    );
+    bed.pass_at(NOW + 60_000);
+    assert_eq!(
+        bed.query("SELECT substr(native_id, 1, 1), own_clock_ms FROM sessions ORDER BY 1"),
+        format!("a|\nb|\nc|{}\n", NOW + 60_000),
+        "b was there already, although it was read late"
+    );
+}
+
+fn filetime(path: &std::path::Path, at_ms: i64) {
+    let at = std::time::UNIX_EPOCH + std::time::Duration::from_millis(at_ms.cast_unsigned());
+    fs::File::options().write(true).open(path).unwrap().set_modified(at).unwrap();
+}
