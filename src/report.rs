@@ -77,6 +77,14 @@ impl Glyphs {
         }
     }
 
+    /// A text of our own, in which the rules are told.
+    fn own(self, text: &str) -> String {
+        match self {
+            Self::Unicode => text.to_owned(),
+            Self::Ascii => text.replace('≤', "<="),
+        }
+    }
+
     /// What is not known.
     fn unknown(self) -> &'static str {
         match self {

@@ -26,7 +26,7 @@ pub mod sort;
 mod why;
 
 pub use crate::lifecycle::{Basis, Status, Windows};
-pub use crate::store::query::LedgerWhich;
+pub use crate::store::ledger::Span as LedgerWhich;
 pub use detail::{detail, transitions};
 pub use load::{load, picture};
 pub use panes::{

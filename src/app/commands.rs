@@ -63,7 +63,8 @@ fn show(setting: &Setting, id: &str) -> anyhow::Result<Exit> {
         }
     };
     let windows = view.reader.read(windows::windows_of)?;
-    let Some(detail) = view.reader.read(|tx| snapshot::detail(tx, row, now_ms))? else {
+    let read = view.reader.read(|tx| snapshot::detail(tx, row, &view.beside, now_ms))?;
+    let Some(detail) = read else {
         bail!("the session `{id}` is gone from the database");
     };
     let attention = detail.session.attention;

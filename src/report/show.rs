@@ -28,7 +28,7 @@ pub fn detail(
     let title = session.title.as_deref().map_or_else(|| text::line(&session.id), text::line);
     page.line("", &title, Paint::Strong);
     facts(&mut page, session, windows, now_ms);
-    why(&mut page, session, &detail.why);
+    why(&mut page, &detail.why);
     timeline(&mut page, &detail.transitions);
     brackets(&mut page, &detail.brackets);
     children(&mut page, &detail.children, now_ms);
@@ -104,6 +104,9 @@ fn facts(page: &mut Page, session: &Session, windows: Windows, now_ms: i64) {
         session.status_since_ms.map_or_else(String::new, |ms| format!(", since {}", ago(ms)));
     page.fact("status", &format!("{}{since}", status.text), status.paint);
     page.fact("reason", &reason(session), Paint::Plain);
+    for evidence in &session.reason.evidence {
+        page.fact("", &text::line(evidence), Paint::Dim);
+    }
     let need = if session.attention { (" - needs you", Paint::Alert) } else { ("", Paint::Plain) };
     page.fact("doing", &format!("{}{}", doing(session, now_ms, glyphs), need.0), need.1);
     page.fact("turn", &turn(session), Paint::Plain);
@@ -205,9 +208,11 @@ fn context(session: &Session) -> String {
     }
 }
 
-/// Every rule tried, in order: `>` decided, `+` held too, `-` did not hold.
-fn why(page: &mut Page, session: &Session, tried: &[Tried]) {
+/// Every rule tried, in order: `>` decided, `+` held too, `-` did not hold. What several rest on is
+/// told once.
+fn why(page: &mut Page, tried: &[Tried]) {
     page.heading("Why");
+    let mut told: Vec<&str> = Vec::new();
     for rule in tried {
         let (mark, paint) = match (rule.decided, rule.held) {
             (true, _) => (">", Paint::Strong),
@@ -215,16 +220,14 @@ fn why(page: &mut Page, session: &Session, tried: &[Tried]) {
             (false, false) => ("-", Paint::Dim),
         };
         let parts = [&rule.rule, &rule.test].map(|part| text::line(part).into_owned());
-        let told: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        page.line(&format!("  {mark} "), &told.join(": "), paint);
+        let line: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        page.line(&format!("  {mark} "), &page.style.glyphs.own(&line.join(": ")), paint);
         for evidence in &rule.evidence {
-            page.line("      ", &text::line(evidence), Paint::Dim);
+            if !told.contains(&evidence.as_str()) {
+                told.push(evidence);
+                page.line("      ", &text::line(evidence), Paint::Dim);
+            }
         }
-    }
-    let told: Vec<&str> =
-        tried.iter().flat_map(|rule| rule.evidence.iter().map(String::as_str)).collect();
-    for evidence in session.reason.evidence.iter().filter(|one| !told.contains(&one.as_str())) {
-        page.line("      ", &text::line(evidence), Paint::Dim);
     }
 }
 

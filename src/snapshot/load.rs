@@ -5,16 +5,15 @@ use super::{
     AuditCounts, Beside, LedgerCount, LedgerWhich, Mirror, PANE_ROWS_MAX, Picture, Query, Session,
     Snapshot, attention, filter, rows, sort,
 };
-use crate::lifecycle::Windows;
 use crate::store::query::{self, SessionRow, Wanted};
-use crate::store::{Result, Tx};
+use crate::store::{Result, Tx, ledger, meta};
 
 /// The consumer whose acknowledgements settle what asks for attention.
 pub(super) const OPERATOR: &str = "operator";
 
 /// A snapshot for `now_ms`, in the caller's one transaction.
 pub fn load(tx: &Tx<'_>, query: &Query, beside: &Beside, now_ms: i64) -> Result<Snapshot> {
-    let around = around(tx, now_ms)?;
+    let around = around(tx, beside, now_ms)?;
     let (sessions, unreadable) = listed(tx, query, &around)?;
     let mut mirror = mirror(tx, beside)?;
     if unreadable > 0 {
@@ -31,7 +30,7 @@ pub fn load(tx: &Tx<'_>, query: &Query, beside: &Beside, now_ms: i64) -> Result<
         counts: sort::count(&sessions),
         mirror,
         audit: audit_counts(tx)?,
-        ledger: LedgerCount { pending: query::pending_count(tx, &consumer)?, consumer },
+        ledger: LedgerCount { pending: ledger::pending_count(tx, &consumer)?, consumer },
         sessions,
     })
 }
@@ -45,7 +44,7 @@ pub fn picture(tx: &Tx<'_>, query: &Query, beside: &Beside, now_ms: i64) -> Resu
         ledger: rows::ledger(tx, &consumer, LedgerWhich::Pending, PANE_ROWS_MAX)?,
         compactions: rows::compactions(&snapshot),
         detail: match query.open {
-            Some(row_id) => super::detail(tx, row_id, now_ms)?,
+            Some(row_id) => super::detail(tx, row_id, beside, now_ms)?,
             None => None,
         },
         snapshot,
@@ -53,12 +52,13 @@ pub fn picture(tx: &Tx<'_>, query: &Query, beside: &Beside, now_ms: i64) -> Resu
 }
 
 /// What is read once for all sessions.
-pub(super) fn around(tx: &Tx<'_>, now_ms: i64) -> Result<Around> {
-    let windows: Windows = query::windows(tx)?;
+pub(super) fn around(tx: &Tx<'_>, beside: &Beside, now_ms: i64) -> Result<Around> {
+    let windows = meta::windows(tx)?.unwrap_or_default();
     let kin = query::kin(tx, now_ms.saturating_sub(windows.live_ms))?;
     let news_from_ms = now_ms.saturating_sub(attention::ENDED_IN_TURN_MS);
     Ok(Around {
         now_ms,
+        as_of_ms: beside.as_of_ms,
         windows,
         damaged: query::damaged(tx)?,
         fresh_ends: query::unacknowledged_ends(tx, OPERATOR, news_from_ms)?,
@@ -112,17 +112,11 @@ fn mirror(tx: &Tx<'_>, beside: &Beside) -> Result<Mirror> {
 }
 
 fn audit_counts(tx: &Tx<'_>) -> Result<AuditCounts> {
-    let mut counts = AuditCounts::default();
-    for row in query::event_counts(tx)? {
-        match (row.action.as_str(), row.after.as_deref()) {
-            ("status_transition_override", Some("exit")) => {
-                counts.overrides_after_exit += row.events;
-            }
-            ("status_transition_override", _) => counts.overrides += row.events,
-            ("status_transition_rejected", _) => counts.rejections += row.times,
-            ("status_migrated", _) => counts.migrations += row.events,
-            _ => {}
-        }
-    }
-    Ok(counts)
+    let totals = ledger::audit_totals(tx)?;
+    Ok(AuditCounts {
+        overrides: totals.overrides,
+        overrides_after_exit: totals.overrides_after_exit,
+        rejections: totals.rejections,
+        migrations: totals.migrations,
+    })
 }

@@ -1,80 +1,90 @@
 //! The rows of the audit, ledger and compactions panes.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
-use serde_json::Value;
-
+use super::session::clean;
 use super::{AuditRow, CompactionRow, LedgerRow, LedgerWhich, Snapshot};
-use crate::store::query::{self, AdminEventRow};
-use crate::store::{Result, Tx};
+use crate::lifecycle::{Entity, EntityType, Status};
+use crate::store::{Result, Tx, ledger as stored, query};
 
 /// Audit events, newest first, at most `limit`.
 pub fn audit(tx: &Tx<'_>, limit: usize) -> Result<Vec<AuditRow>> {
-    Ok(query::admin_events(tx, limit)?.into_iter().map(audit_row).collect())
-}
-
-/// What an event says of itself stands in its details; where these are silent (an imported event
-/// has another shape), the transition it stands beside has the word.
-fn audit_row(row: AdminEventRow) -> AuditRow {
-    let text = |names: &[&str]| -> Option<String> {
-        names.iter().find_map(|name| row.details.get(name)?.as_str().map(str::to_owned))
-    };
-    let (before, after, reason) = match &row.transition {
-        Some((before, after, reason)) => (before.clone(), Some(after.clone()), reason.clone()),
-        None => (None, None, String::new()),
-    };
-    AuditRow {
-        from: text(&["from", "previous_status", "from_status"]).or(before),
-        to: text(&["to", "status", "to_status"]).or(after).unwrap_or_default(),
-        reason: text(&["reason", "reason_code"]).unwrap_or(reason),
-        why: text(&["why", "justification", "message"]).unwrap_or_default(),
-        after: text(&["after"]),
-        gap_ms: row.details.get("gap_ms").and_then(Value::as_i64),
-        evidence: match row.details.get("evidence") {
-            Some(Value::Array(items)) => items.iter().map(phrase).collect(),
-            Some(Value::Null) | None => Vec::new(),
-            Some(other) => vec![phrase(other)],
-        },
-        id: row.id,
-        action: row.action,
-        at_ms: row.last_ms,
-        entity_type: row.entity_type,
-        entity: row.entity,
-        title: row.title,
-        actor: row.actor,
-        repeats: row.repeats,
-    }
-}
-
-fn phrase(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    let events = stored::audit(tx, rows_max(limit))?;
+    let titles = Titles::of(tx, events.iter().map(|event| event.entity))?;
+    let shown = events.into_iter().map(|event| AuditRow {
+        id: event.id,
+        action: event.action,
+        at_ms: event.last_ms,
+        entity_type: event.entity.kind.word().to_owned(),
+        entity: event.name,
+        title: titles.title(event.entity),
+        from: event.details.from,
+        to: event.details.to,
+        reason: event.details.reason,
+        actor: event.actor,
+        why: event.details.why,
+        after: event.after,
+        gap_ms: event.details.gap_ms,
+        repeats: event.repeats,
+        evidence: event.details.evidence,
+    });
+    Ok(shown.collect())
 }
 
 /// The ledger of a consumer, oldest first, at most `limit`.
 pub fn ledger(
     tx: &Tx<'_>,
     consumer: &str,
-    which: LedgerWhich,
+    span: LedgerWhich,
     limit: usize,
 ) -> Result<Vec<LedgerRow>> {
-    let rows = query::terminal_transitions(tx, consumer, which, limit)?;
-    let shown = rows.into_iter().map(|row| LedgerRow {
-        id: row.id,
-        at_ms: row.at_ms,
-        entity_type: row.entity_type,
-        entity: row.entity,
-        title: row.title,
-        from: row.from.unwrap_or_default(),
-        to: row.to,
-        reason: row.reason,
-        basis: row.basis,
-        ended_ms: row.ended_ms,
-        superseded: row.superseded,
-        acked_ms: row.acked_ms,
-        last_error: row.last_error,
-        attempts: row.attempts,
+    let entries = stored::deliveries(tx, consumer, span, rows_max(limit))?;
+    let titles = Titles::of(tx, entries.iter().map(|entry| entry.entity))?;
+    let shown = entries.into_iter().map(|entry| LedgerRow {
+        id: entry.id,
+        at_ms: entry.at_ms,
+        entity_type: entry.entity.kind.word().to_owned(),
+        entity: entry.name,
+        title: titles.title(entry.entity),
+        from: entry.from.map_or_else(String::new, |from| Status::word(from).to_owned()),
+        to: entry.to.word().to_owned(),
+        reason: entry.reason,
+        basis: entry.basis.word().to_owned(),
+        ended_ms: entry.ended_ms,
+        superseded: entry.superseded,
+        acked_ms: entry.acked_ms,
+        last_error: entry.last_error,
+        attempts: entry.attempts,
     });
     Ok(shown.collect())
+}
+
+fn rows_max(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// Titles of the sessions that rows are about; a run has none.
+struct Titles(HashMap<i64, String>);
+
+impl Titles {
+    fn of(tx: &Tx<'_>, entities: impl Iterator<Item = Entity>) -> Result<Self> {
+        let mut ids: Vec<i64> = entities.filter_map(session_of).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(Self(query::titles(tx, &ids)?))
+    }
+
+    fn title(&self, entity: Entity) -> Option<String> {
+        clean(self.0.get(&session_of(entity)?)?)
+    }
+}
+
+fn session_of(entity: Entity) -> Option<i64> {
+    match entity.kind {
+        EntityType::Session => Some(entity.id),
+        EntityType::Run => None,
+    }
 }
 
 /// The listed sessions that have a bracket: those that need a human first, then open ones, then

@@ -7,7 +7,7 @@ use super::bracket::{self, Standing};
 use super::family::Family;
 use super::phase::{self, Bracket, Ended, Holder, Signs, Tail};
 use super::{Notice, Phase, Process, Reason, Session, Tokens};
-use crate::lifecycle::{Basis, Status, Windows};
+use crate::lifecycle::{Basis, Status, Windows, sign_of_life_ms};
 use crate::store::query::{Facts, Outcome, SessionRow, TitleKind, Turn, VerdictRow};
 use crate::text;
 
@@ -19,6 +19,8 @@ const TEXT_CHARS: usize = 200;
 pub(super) struct Around {
     /// The moment the snapshot is for, ms.
     pub(super) now_ms: i64,
+    /// When the last complete pass of a writer ended, ms.
+    pub(super) as_of_ms: Option<i64>,
     /// The store's windows.
     pub(super) windows: Windows,
     /// Sessions with a damaged part.
@@ -60,7 +62,6 @@ fn judge(row: &SessionRow, facts: &Facts, around: &Around) -> Option<Judged> {
         None if row.nested => derived(last_activity_ms?, now_ms, around.windows),
         None => return None,
     };
-    let sign_of_life_ms = sign_of_life(row, last_activity_ms);
     let terminal = verdict.status.is_terminal();
     let unchecked = !terminal && !row.nested && is_past_due(row, around);
     let process = Process::default();
@@ -77,7 +78,8 @@ fn judge(row: &SessionRow, facts: &Facts, around: &Around) -> Option<Judged> {
         fresh_end_in_turn: ended_in_turn && around.fresh_ends.contains(&row.id),
     });
     Some(Judged {
-        quiet_ms: sign_of_life_ms.map(|life| now_ms.saturating_sub(life).max(0)),
+        quiet_ms: sign_of_life(row, last_activity_ms)
+            .map(|life| now_ms.saturating_sub(life).max(0)),
         verdict,
         last_activity_ms,
         unchecked,
@@ -167,20 +169,19 @@ fn last_activity(row: &SessionRow, facts: &Facts) -> Option<i64> {
 
 /// Last activity, or a later moment at which a process said that it works on the open turn.
 fn sign_of_life(row: &SessionRow, last_activity_ms: Option<i64>) -> Option<i64> {
-    if row.nested { last_activity_ms } else { last_activity_ms.max(row.sign_of_life_ms) }
+    let stored = row.sign_of_life_ms.filter(|_| !row.nested);
+    last_activity_ms.map(|last| sign_of_life_ms(last, stored, row.anchored_ms))
 }
 
 /// Whether the moment has passed at which the status was to be decided on again, and nobody did.
 ///
-/// A row that a live process holds stays past its deadline, and is decided on at each look: it counts
-/// as checked while the last look is not older than the live window.
+/// A row that a live process holds stays past its deadline without a word in the store, so a pass
+/// that was complete after the deadline counts too.
 fn is_past_due(row: &SessionRow, around: &Around) -> bool {
-    let checked = |deadline: i64| {
-        row.checked_ms.is_some_and(|checked| {
-            checked >= deadline && around.now_ms.saturating_sub(checked) <= around.windows.live_ms
-        })
-    };
-    row.deadline_ms.is_some_and(|deadline| around.now_ms > deadline && !checked(deadline))
+    let looked_ms = row.checked_ms.max(around.as_of_ms);
+    row.deadline_ms.is_some_and(|deadline| {
+        around.now_ms >= deadline && looked_ms.is_none_or(|looked| looked < deadline)
+    })
 }
 
 /// The status of a row without a lifecycle: rules 2 to 4 on its own last activity, with no end
@@ -257,7 +258,7 @@ fn tokens(facts: &Facts) -> Tokens {
 }
 
 /// One clean line of at most [`TEXT_CHARS`] characters, if anything of it stays.
-fn clean(raw: &str) -> Option<String> {
+pub(super) fn clean(raw: &str) -> Option<String> {
     Some(text::line_up_to(raw, TEXT_CHARS)).filter(|clean| !clean.is_empty())
 }
 

@@ -6,14 +6,11 @@
 //! the rooms that wrote them.
 
 mod messages;
-mod panes;
+mod names;
 mod sessions;
 
 pub use messages::{MessageRow, messages};
-pub use panes::{
-    AdminEventRow, EventCount, LedgerWhich, TerminalRow, TransitionRow, admin_events, event_counts,
-    pending_count, terminal_transitions, transitions, transitions_by_id,
-};
+pub use names::{names, titles};
 pub use sessions::{
     IdRow, KinRow, SessionRow, Sessions, VerdictRow, Wanted, damaged, ids, kin, sessions,
     unacknowledged_ends,
@@ -22,10 +19,7 @@ pub use sessions::{
 pub use crate::source::facts::{Facts, OpenCall};
 pub use crate::source::{Agent, Kind, MessageKind, Notice, Outcome, TitleKind, Tokens, Turn};
 
-use rusqlite::OptionalExtension;
-
 use super::{Result, Tx};
-use crate::lifecycle::Windows;
 
 /// Totals over the files that are read now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,22 +30,6 @@ pub struct FileTotals {
     pub bytes: u64,
     /// Skipped lines, those of files that are gone included: their rows still count.
     pub skipped_lines: u64,
-}
-
-/// The store's windows; the defaults where none is fixed.
-pub fn windows(tx: &Tx<'_>) -> Result<Windows> {
-    let fixed = Windows::default();
-    let read = |key: &str| -> Result<Option<i64>> {
-        let value: Option<String> =
-            tx.0.prepare_cached("SELECT value FROM meta WHERE key = ?1")?
-                .query_row([key], |row| row.get(0))
-                .optional()?;
-        Ok(value.and_then(|value| value.parse().ok()))
-    };
-    Ok(Windows {
-        live_ms: read("live_window_ms")?.unwrap_or(fixed.live_ms),
-        ended_ms: read("ended_window_ms")?.unwrap_or(fixed.ended_ms),
-    })
 }
 
 /// Totals over the live generations.

@@ -26,6 +26,8 @@ const DAY: i64 = 24 * HOUR;
 struct Bed {
     store: Store,
     raw: Connection,
+    /// End of the last complete pass, ms.
+    as_of: Option<i64>,
     _folder: tempfile::TempDir,
 }
 
@@ -66,7 +68,7 @@ impl Bed {
         let store = Store::open(&path, Duration::from_secs(1), NOW - 90 * DAY).unwrap();
         #[expect(clippy::disallowed_methods, reason = "a test that plays the writer")]
         let raw = Connection::open(&path).unwrap();
-        Self { store, raw, _folder: folder }
+        Self { store, raw, as_of: Some(NOW - 1_000), _folder: folder }
     }
 
     /// Adds a session; its transition too, if it has a status.
@@ -139,19 +141,20 @@ impl Bed {
         transition
     }
 
-    fn event(&self, session: i64, action: &str, details: &str) {
+    fn event(&self, session: i64, action: &str, after: Option<&str>, details: &str) {
         self.raw
             .execute(
-                "INSERT INTO admin_events (action, entity_type, entity_id, actor, details,
+                "INSERT INTO admin_events (action, entity_type, entity_id, actor, after_end, details,
                     created_ms, last_ms, repeats)
-                 VALUES (?1, 'session', ?2, 'claude-mirror-reconcile', ?3, ?4, ?4, 2)",
-                params![action, session, details, NOW - HOUR],
+                 VALUES (?1, 'session', ?2, 'claude-mirror-reconcile', ?3, ?4, ?5, ?5, 2)",
+                params![action, session, after, details, NOW - HOUR],
             )
             .unwrap();
     }
 
     fn load(&mut self, query: &Query) -> Snapshot {
-        self.store.read(|tx| snapshot::load(tx, query, &beside(), NOW)).unwrap()
+        let beside = beside(self.as_of);
+        self.store.read(|tx| snapshot::load(tx, query, &beside, NOW)).unwrap()
     }
 
     /// The list in a table of this width.
@@ -161,9 +164,9 @@ impl Bed {
     }
 }
 
-fn beside() -> Beside {
+fn beside(as_of_ms: Option<i64>) -> Beside {
     let mirror = Mirror { writer: true, complete: true, ..Mirror::default() };
-    Beside { host: "saturn".to_owned(), mirror, as_of_ms: Some(NOW - 1_000) }
+    Beside { host: "saturn".to_owned(), mirror, as_of_ms }
 }
 
 fn plain(width: Width) -> Style {
@@ -214,7 +217,7 @@ fn call(name: &str, ago: i64) -> OpenCall {
 
 /// One session of each sort an operator meets.
 fn fleet() -> Bed {
-    let bed = Bed::new();
+    let bed = Bed { as_of: None, ..Bed::new() };
     let asks = Facts {
         open_calls: vec![call("AskUserQuestion", 3 * HOUR)],
         context_used: Some(90_000),
@@ -353,7 +356,7 @@ fn two_looks_in_the_same_minute_print_the_same() {
     let mut bed = fleet();
     let mut at = |now: i64| {
         let snapshot =
-            bed.store.read(|tx| snapshot::load(tx, &Query::default(), &beside(), now)).unwrap();
+            bed.store.read(|tx| snapshot::load(tx, &Query::default(), &beside(None), now)).unwrap();
         written(|out| table::sessions(out, &snapshot, plain(Width::Free)))
     };
     let first = at(NOW - 30_000);
@@ -410,9 +413,9 @@ fn full() -> (Bed, i64) {
 #[test]
 fn the_whole_object_in_its_stable_order() {
     let (mut bed, id) = full();
-    bed.event(id, "status_transition_override", r#"{"after":"silence"}"#);
-    bed.event(id, "status_transition_override", r#"{"after":"exit"}"#);
-    bed.event(id, "status_transition_rejected", "{}");
+    bed.event(id, "status_transition_override", Some("silence"), "{}");
+    bed.event(id, "status_transition_override", Some("exit"), "{}");
+    bed.event(id, "status_transition_rejected", None, "{}");
     let snapshot = bed.load(&Query::default());
     let text = written(|out| json::snapshot(out, &snapshot));
     assert!(text.ends_with("}\n") && text.lines().count() == 1);
@@ -422,7 +425,8 @@ fn the_whole_object_in_its_stable_order() {
 #[test]
 fn show_tells_everything_of_one_session() {
     let (mut bed, id) = full();
-    let detail = bed.store.read(|tx| snapshot::detail(tx, id, NOW)).unwrap().unwrap();
+    let detail =
+        bed.store.read(|tx| snapshot::detail(tx, id, &beside(None), NOW)).unwrap().unwrap();
     let windows = Windows { live_ms: 3_000, ended_ms: 10_000 };
     let page = |width| written(|out| show::detail(out, &detail, windows, NOW, plain(width)));
     insta::assert_snapshot!("show_80", page(Width::Cells(80)));
@@ -471,7 +475,8 @@ fn the_last_messages_are_told_once_each_whatever_the_number_of_files() {
             )
             .unwrap();
     }
-    let detail = bed.store.read(|tx| snapshot::detail(tx, id, NOW)).unwrap().unwrap();
+    let detail =
+        bed.store.read(|tx| snapshot::detail(tx, id, &beside(None), NOW)).unwrap().unwrap();
     let told: Vec<_> = detail
         .messages
         .iter()
@@ -519,12 +524,18 @@ fn the_audit_tells_what_was_taken_back_and_why() {
     bed.event(
         id,
         "status_transition_override",
+        Some("silence"),
         r#"{"from":"completed","to":"running","reason":"session.reactivated.activity",
-            "justification":"a record behind the end","after":"silence","gap_ms":93600000,
+            "why":"a record behind the end","gap_ms":93600000,
             "evidence":["record at 08:00"]}"#,
     );
-    bed.event(id, "status_transition_rejected", r#"{"to":"idle","why":"not a mirror actor"}"#);
-    bed.event(id, "odd", "not json");
+    bed.event(
+        id,
+        "status_transition_rejected",
+        None,
+        r#"{"to":"idle","why":"not a mirror actor"}"#,
+    );
+    bed.event(id, "odd", None, "not json");
     let rows = bed.store.read(|tx| snapshot::audit(tx, 100)).unwrap();
     let text = written(|out| table::audit(out, &rows, plain(Width::Cells(120))));
     insta::assert_snapshot!("audit_120", trimmed(&text));
@@ -622,10 +633,11 @@ fn a_row_past_its_deadline_claims_nothing_until_it_is_checked() {
         ..facts("A question", Turn::Open)
     };
     for (native, deadline, checked) in [
-        ("due", NOW - 1, NOW - 2),
-        ("exactly", NOW, NOW - 2),
-        ("held", NOW - HOUR, NOW - 300_000),
-        ("held long ago", NOW - HOUR, NOW - 300_001),
+        ("not yet", NOW + 1, NOW - HOUR),
+        ("due", NOW, NOW - HOUR),
+        ("missed by the last pass", NOW - 999, NOW - HOUR),
+        ("held at the last pass", NOW - 1_000, NOW - HOUR),
+        ("looked at since", NOW - 999, NOW - 999),
     ] {
         let facts = asks();
         let id = bed.add(&Row { native, facts, deadline: Some(deadline), ..Row::default() });
@@ -642,13 +654,14 @@ fn a_row_past_its_deadline_claims_nothing_until_it_is_checked() {
     assert_eq!(
         unchecked,
         [
-            ("exactly", false, true),
-            ("held", false, true),
+            ("held at the last pass", false, true),
+            ("looked at since", false, true),
+            ("not yet", false, true),
             ("due", true, false),
-            ("held long ago", true, false),
+            ("missed by the last pass", true, false),
         ]
     );
-    assert_eq!((snapshot.counts.unchecked, snapshot.counts.idle), (2, 2));
+    assert_eq!((snapshot.counts.unchecked, snapshot.counts.idle), (2, 3));
 }
 
 #[test]
@@ -689,7 +702,7 @@ fn one_bad_row_spoils_nothing_else() {
 fn a_picture_is_one_state_of_all_panes() {
     let mut bed = fleet();
     let query = Query { open: Some(2), ..Query::default() };
-    let picture = bed.store.read(|tx| snapshot::picture(tx, &query, &beside(), NOW)).unwrap();
+    let picture = bed.store.read(|tx| snapshot::picture(tx, &query, &beside(None), NOW)).unwrap();
     assert_eq!(picture.snapshot, bed.load(&query));
     assert_eq!((picture.ledger.len(), picture.compactions.len()), (1, 1));
     let detail = picture.detail.unwrap();

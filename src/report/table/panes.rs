@@ -11,8 +11,8 @@ use crate::text;
 const AUDIT: [Column; 8] = [
     Column { head: "WHEN", rank: 2, least: 17, most: 17, side: Side::Left },
     Column { head: "WHAT", rank: 0, least: 14, most: 14, side: Side::Left },
-    Column { head: "CHANGE", rank: 1, least: 14, most: 26, side: Side::Left },
-    Column { head: "AFTER", rank: 4, least: 8, most: 20, side: Side::Left },
+    Column { head: "CHANGE", rank: 1, least: 19, most: 26, side: Side::Left },
+    Column { head: "AFTER", rank: 4, least: 15, most: 20, side: Side::Left },
     Column { head: "SESSION", rank: 3, least: 14, most: 24, side: Side::Left },
     Column { head: "REASON", rank: 6, least: 12, most: 32, side: Side::Left },
     Column { head: "WHO", rank: 5, least: 12, most: 26, side: Side::Left },
@@ -82,7 +82,7 @@ pub fn transition(
 const LEDGER: [Column; 9] = [
     Column { head: "ID", rank: 0, least: 8, most: 8, side: Side::Right },
     Column { head: "WHEN", rank: 3, least: 17, most: 17, side: Side::Left },
-    Column { head: "CHANGE", rank: 1, least: 14, most: 26, side: Side::Left },
+    Column { head: "CHANGE", rank: 1, least: 19, most: 26, side: Side::Left },
     Column { head: "BASIS", rank: 4, least: 8, most: 8, side: Side::Left },
     Column { head: "STATE", rank: 2, least: 12, most: 24, side: Side::Left },
     Column { head: "SESSION", rank: 5, least: 14, most: 24, side: Side::Left },

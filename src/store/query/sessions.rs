@@ -33,8 +33,10 @@ pub struct SessionRow {
     pub last_activity_ms: Option<i64>,
     /// Its sub-agents' newest activity, ms.
     pub child_activity_ms: Option<i64>,
-    /// Last sign of life, ms.
+    /// See `lifecycle::sign_of_life_ms`.
     pub sign_of_life_ms: Option<i64>,
+    /// See `lifecycle::sign_of_life_ms`.
+    pub anchored_ms: Option<i64>,
     /// A stamp lay ahead of the clock.
     pub clock_ahead: bool,
     /// Its status and all that belongs to it; `None` until it is admitted, and of nested rows.
@@ -110,7 +112,7 @@ pub fn sessions(tx: &Tx<'_>, wanted: Wanted<'_>) -> Result<Sessions> {
         "SELECT id, agent, native_id, parent_native_id, kind, nested, facts, transcript,
                 own_clock_ms, last_activity_ms, child_activity_ms, sign_of_life_ms, clock_ahead,
                 deadline_ms, checked_ms, status, status_since_ms, reason_code, reason_summary,
-                basis, rule, evidence, ended_ms, ended_approx
+                basis, rule, evidence, ended_ms, ended_approx, anchored_ms
          FROM sessions WHERE {clause} ORDER BY id"
     ))?;
     let mut found = Sessions::default();
@@ -147,6 +149,7 @@ fn session(row: &Row<'_>) -> rusqlite::Result<Option<SessionRow>> {
         last_activity_ms: row.get(9)?,
         child_activity_ms: row.get(10)?,
         sign_of_life_ms: row.get(11)?,
+        anchored_ms: row.get(24)?,
         clock_ahead: row.get(12)?,
         deadline_ms: row.get(13)?,
         checked_ms: row.get(14)?,
