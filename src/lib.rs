@@ -6,6 +6,7 @@ pub mod clock;
 pub mod compaction;
 pub mod config;
 pub mod lifecycle;
+pub mod liveness;
 pub mod mirror;
 pub mod snapshot;
 pub mod source;
