@@ -82,6 +82,10 @@ impl Fake {
         fs::remove_file(self.path().join(format!("{pid}/fd/{number}"))).unwrap();
     }
 
+    pub(super) fn ends(&self, pid: u32) {
+        fs::remove_dir_all(self.path().join(pid.to_string())).unwrap();
+    }
+
     /// The table of locks: each pid holds that file.
     pub(super) fn locks(&self, held: &[(u32, &Path)]) {
         let lines: String = held
