@@ -2,4 +2,5 @@
 
 mod bed;
 mod brackets;
+mod liveness;
 mod mirror;
