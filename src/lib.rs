@@ -7,6 +7,7 @@ pub mod compaction;
 pub mod config;
 pub mod delivery;
 pub mod lifecycle;
+pub mod liveness;
 pub mod mirror;
 pub mod reconcile;
 pub mod report;

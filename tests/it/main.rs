@@ -4,6 +4,7 @@ mod bed;
 mod brackets;
 mod home;
 mod lifecycle;
+mod liveness;
 mod machine;
 mod mirror;
 mod reconcile;
