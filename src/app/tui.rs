@@ -340,6 +340,8 @@ impl Screen {
     }
 
     fn resize(&mut self) -> anyhow::Result<()> {
+        // A terminal cuts and moves what it shows when its size changes, there and back included.
+        self.painter.forget();
         let (width, height) = terminal::size();
         for effect in self.tell(Msg::Resize { width, height }) {
             self.carry_out_at_once(effect)?;

@@ -1,3 +1,4 @@
 //! The one integration binary: the real program and the rooms together.
 
+mod pty;
 mod ui;
