@@ -11,6 +11,7 @@ use crate::source::Agent;
 ///
 /// A lull is not an end. Without a command it opens the terminal interface; without a terminal it
 /// prints what `--once` prints.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch that can be typed")]
 #[derive(Debug, Parser)]
 #[command(name = "lullwatch", version, max_term_width = 100)]
 pub struct Cli {
@@ -58,10 +59,10 @@ pub struct Globals {
     #[arg(long, global = true, env = "LULLWATCH_ROOT", value_name = "AGENT=PATH",
           value_parser = parse_root, value_delimiter = ',', hide_env = true)]
     pub root: Vec<(Agent, PathBuf)>,
-    /// The database [default: $XDG_STATE_HOME/lullwatch/lullwatch.db].
+    /// The database [default: `$XDG_STATE_HOME/lullwatch/lullwatch.db`].
     #[arg(long, global = true, env = "LULLWATCH_DB", value_name = "PATH", hide_env = true)]
     pub db: Option<PathBuf>,
-    /// The config file [default: $XDG_CONFIG_HOME/lullwatch/config.toml].
+    /// The config file [default: `$XDG_CONFIG_HOME/lullwatch/config.toml`].
     #[arg(long, global = true, env = "LULLWATCH_CONFIG", value_name = "PATH", hide_env = true)]
     pub config: Option<PathBuf>,
     /// Whose ledger to show and acknowledge [default: operator].

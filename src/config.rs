@@ -109,7 +109,7 @@ fn default_limit_ms() -> i64 {
 /// The config file.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct File {
+struct Written {
     db: Option<PathBuf>,
     live_window: Option<DurationText>,
     ended_window: Option<DurationText>,
@@ -171,8 +171,8 @@ impl Surroundings {
     fn home(&self) -> Result<PathBuf, String> {
         match self.var("HOME") {
             Some(home) => Ok(PathBuf::from(home)),
-            None => etcetera::home_dir().map_err(|_| {
-                "the home directory is unknown\nhint: set HOME, or give --db and --root".to_owned()
+            None => etcetera::home_dir().map_err(|why| {
+                format!("the home directory is unknown: {why}\nhint: set HOME, or give --db")
             }),
         }
     }
@@ -237,7 +237,7 @@ pub fn state_folder(around: &Surroundings) -> Result<PathBuf, String> {
     }
 }
 
-fn read_file(globals: &Globals, around: &Surroundings) -> Result<File, String> {
+fn read_file(globals: &Globals, around: &Surroundings) -> Result<Written, String> {
     let (path, asked) = if let Some(path) = &globals.config {
         (around.absolute(path)?, true)
     } else {
@@ -246,14 +246,14 @@ fn read_file(globals: &Globals, around: &Surroundings) -> Result<File, String> {
         let folder = match (xdg, around.home()) {
             (Some(folder), _) => folder,
             (None, Ok(home)) => home.join(".config"),
-            (None, Err(_)) => return Ok(File::default()),
+            (None, Err(_)) => return Ok(Written::default()),
         };
         (folder.join("lullwatch/config.toml"), false)
     };
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !asked => {
-            return Ok(File::default());
+            return Ok(Written::default());
         }
         Err(error) => return Err(format!("cannot read `{}`: {error}", path.display())),
     };
@@ -262,7 +262,7 @@ fn read_file(globals: &Globals, around: &Surroundings) -> Result<File, String> {
 }
 
 /// Default roots first, then those of the file, then those of the flags; each once.
-fn roots(globals: &Globals, file: &File, around: &Surroundings) -> Result<Vec<Root>, String> {
+fn roots(globals: &Globals, file: &Written, around: &Surroundings) -> Result<Vec<Root>, String> {
     let mut found = Vec::new();
     let mut add = |agent: Agent, path: PathBuf| {
         let root = Root { agent, path };
@@ -324,7 +324,7 @@ pub fn parse_duration(text: &str) -> Result<i64, String> {
             "" if next.is_empty() && total == 0 => 1000,
             _ => return Err(bad()),
         };
-        let number: i64 = number.parse().map_err(|_| bad())?;
+        let number: i64 = number.parse().ok().ok_or_else(bad)?;
         let part = number.checked_mul(unit_ms).ok_or_else(bad)?;
         total = total.checked_add(part).ok_or_else(bad)?;
         rest = next;

@@ -553,9 +553,9 @@ pub enum State {
     /// Claude Code.
     Claude(Box<claude::State>),
     /// Codex.
-    Codex(codex::State),
+    Codex(Box<codex::State>),
     /// DeepSeek Harness.
-    Dsh(dsh::State),
+    Dsh(Box<dsh::State>),
 }
 
 impl State {
@@ -563,8 +563,8 @@ impl State {
     pub fn new(agent: Agent, hint: &Hint) -> Self {
         match agent {
             Agent::Claude => Self::Claude(Box::new(claude::State::new(hint))),
-            Agent::Codex => Self::Codex(codex::State::new(hint)),
-            Agent::Dsh => Self::Dsh(dsh::State::new(hint)),
+            Agent::Codex => Self::Codex(Box::new(codex::State::new(hint))),
+            Agent::Dsh => Self::Dsh(Box::new(dsh::State::new(hint))),
         }
     }
 

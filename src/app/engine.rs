@@ -18,12 +18,12 @@ use crate::lifecycle::Windows;
 use crate::lifecycle::windows::{Asked, windows_for};
 use crate::mirror::discover::RootState;
 use crate::mirror::{Backlog, Glance, Mirror, Scanned};
-use crate::reconcile::{self, ClockCheck, Look, Options, Pass, Reading};
+use crate::reconcile::{self, ClockCheck, ClockWarning, Look, Options, Pass, Reading};
 use crate::snapshot;
 use crate::store::{self, Store, files};
 
 /// Damaged files named in the warnings.
-const DAMAGED_SHOWN: i64 = 5;
+const DAMAGED_SHOWN: u32 = 5;
 
 /// The writing side of a process.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Engine {
         };
         let look = self.clocks.observe(reading, self.windows);
         self.hold_silence = look.hold_silence;
-        self.clock_warning = look.warning.map(|warning| warning.phrase());
+        self.clock_warning = look.warning.map(ClockWarning::phrase);
         self.scanned = self.mirror.scan(&mut self.store, clock.now_ms())?;
         self.beat();
         Ok(self.mirror.queued().map(Path::to_owned).collect())
@@ -198,11 +198,11 @@ impl Engine {
     fn warnings(&mut self) -> store::Result<Vec<String>> {
         let mut warnings = self.scanned.warnings.clone();
         warnings.extend(self.clock_warning.clone());
-        let blind = self.mirror.blind().take(DAMAGED_SHOWN.cast_unsigned() as usize);
+        let blind = self.mirror.blind().take(DAMAGED_SHOWN as usize);
         for (path, why) in blind {
             warnings.push(format!("cannot read {}: {why}", path.display()));
         }
-        for (path, parts) in self.store.read(|tx| files::damaged(tx, DAMAGED_SHOWN))? {
+        for (path, parts) in self.store.read(|tx| files::damaged(tx, i64::from(DAMAGED_SHOWN)))? {
             let path = String::from_utf8_lossy(&path).into_owned();
             warnings.push(format!("{path}: {parts} damaged compressed part(s) passed over"));
         }

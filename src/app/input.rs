@@ -115,8 +115,8 @@ impl Decoder {
         match pending.as_slice() {
             [0x1b] => vec![Input::Key(Key::plain(Code::Esc))],
             [0x1b, letter @ (b'[' | b'O' | b']' | b'P')] => {
-                let code = Code::Char(char::from(*letter));
-                vec![Input::Key(Key { code, held: Held::Alt })]
+                let letter = Key::char(char::from(*letter));
+                vec![Input::Key(Key::plain(Code::Esc)), Input::Key(letter)]
             }
             _ => Vec::new(),
         }
@@ -185,21 +185,14 @@ fn letter(bytes: &[u8]) -> Option<(usize, Option<char>)> {
 fn escape(rest: &[u8]) -> Front {
     match rest {
         [] | [b'O'] => Front::Part,
-        [0x1b, ..] => whole(1, Code::Esc),
         [b'[', rest @ ..] => control_sequence(rest),
         [b'O', third, ..] => match cursor(*third) {
             Some(code) => whole(3, code),
             None => Front::Whole(3, None),
         },
         [b']' | b'P', rest @ ..] => control_string(rest),
-        _ => match letter(rest) {
-            Some((len, Some(letter))) => {
-                let key = Key { code: Code::Char(letter), held: Held::Alt };
-                Front::Whole(len + 1, Some(Input::Key(key)))
-            }
-            Some((len, None)) => Front::Whole(len + 1, None),
-            None => Front::Part,
-        },
+        // No key of ours is held with Alt, so this is Esc and another key, typed fast.
+        _ => whole(1, Code::Esc),
     }
 }
 
@@ -294,7 +287,6 @@ fn numbered(number: u32) -> Option<Code> {
 fn unicode_key(numbers: &[u32]) -> Option<Key> {
     let held = match numbers.get(1).map_or(0, |held| held.saturating_sub(1)) {
         bits if bits & 4 != 0 => Held::Control,
-        bits if bits & 2 != 0 => Held::Alt,
         _ => Held::Nothing,
     };
     let code = match char::from_u32(*numbers.first()?)? {
@@ -346,7 +338,7 @@ mod tests {
             ("\u{1b}[Z\u{1b}[1;5A", "S-Tab Up"),
             ("\u{1b}OP\u{1b}[11~\u{1b}[21~\u{1b}[[A", "F1 F1 F10 F1"),
             ("修é", "修 é"),
-            ("\u{1b}x", "Alt-x"),
+            ("\u{1b}x\u{1b}\u{1b}[A", "Esc x Esc Up"),
             ("\u{1b}[200~q\u{3}\u{1b}[201~j", "paste \"q\\u{3}\" j"),
             ("\u{1b}[<0;3;4M\u{1b}[<64;1;1M\u{1b}[<0;3;4m", "Press 2,3 WheelUp 0,0"),
             ("\u{1b}[1;1R\u{1b}]11;rgb:0/0/0\u{7}\u{1b}[?1;2cj", "j"),

@@ -1,14 +1,18 @@
 //! From a frame to the bytes that bring the screen there. The same frame again costs no byte: not a
 //! cursor move, not even the brackets of a synchronized update.
+//!
+//! The encoder is our own: the library's writes colours in the form of 256, which is longer and
+//! which a terminal of sixteen need not know, and it asks the environment about colours a second
+//! time, while here the theme alone decides.
 
-use std::io;
+use std::fmt::Write as _;
 
-use ratatui::backend::{Backend as _, CrosstermBackend};
-use ratatui::buffer::Buffer;
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::style::{Color, Modifier};
 
-const SYNCHRONIZED_BEGIN: &[u8] = b"\x1b[?2026h";
-const SYNCHRONIZED_END: &[u8] = b"\x1b[?2026l";
-const CLEAR: &[u8] = b"\x1b[0m\x1b[2J";
+const SYNCHRONIZED_BEGIN: &str = "\x1b[?2026h";
+const SYNCHRONIZED_END: &str = "\x1b[?2026l";
+const CLEAR: &str = "\x1b[0m\x1b[2J";
 
 /// What is on the screen, as far as we wrote it.
 #[derive(Debug, Default)]
@@ -18,8 +22,8 @@ pub struct Painter {
 
 impl Painter {
     /// The bytes that make `frame` what is on the screen. Empty: it is already.
-    pub fn paint(&mut self, frame: Buffer) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
+    pub fn paint(&mut self, frame: Buffer) -> String {
+        let mut bytes = String::new();
         let before = self.shown.take().filter(|shown| shown.area == frame.area);
         let (before, clear) = match before {
             Some(before) => (before, false),
@@ -27,20 +31,87 @@ impl Painter {
         };
         let changes = before.diff(&frame);
         if clear || !changes.is_empty() {
-            bytes.extend_from_slice(SYNCHRONIZED_BEGIN);
+            bytes.push_str(SYNCHRONIZED_BEGIN);
             if clear {
-                bytes.extend_from_slice(CLEAR);
+                bytes.push_str(CLEAR);
             }
-            CrosstermBackend::new(&mut bytes).draw(changes.into_iter())?;
-            bytes.extend_from_slice(SYNCHRONIZED_END);
+            encode(&changes, &mut bytes);
+            bytes.push_str(SYNCHRONIZED_END);
         }
         self.shown = Some(frame);
-        Ok(bytes)
+        bytes
     }
 
     /// Forgets the screen, so that the next frame is drawn whole.
     pub fn forget(&mut self) {
         self.shown = None;
+    }
+}
+
+/// Cells as moves, styles and text. It begins and ends in the terminal's plain style.
+fn encode(changes: &[(u16, u16, &Cell)], bytes: &mut String) {
+    let plain = (Color::Reset, Color::Reset, Modifier::empty());
+    let mut style = plain;
+    let mut next = None;
+    for (x, y, cell) in changes {
+        // After a wide character the place is given anew: terminals differ in how wide it is.
+        if next != Some((*x, *y)) {
+            let _ = write!(bytes, "\x1b[{};{}H", y + 1, x + 1);
+        }
+        let wanted = (cell.fg, cell.bg, cell.modifier);
+        if wanted != style {
+            push_style(wanted, bytes);
+            style = wanted;
+        }
+        bytes.push_str(cell.symbol());
+        next = Some((x + 1, *y));
+    }
+    if style != plain {
+        bytes.push_str("\x1b[0m");
+    }
+}
+
+fn push_style((fg, bg, modifier): (Color, Color, Modifier), bytes: &mut String) {
+    bytes.push_str("\x1b[0");
+    for (flag, code) in [
+        (Modifier::BOLD, ";1"),
+        (Modifier::DIM, ";2"),
+        (Modifier::UNDERLINED, ";4"),
+        (Modifier::REVERSED, ";7"),
+    ] {
+        if modifier.contains(flag) {
+            bytes.push_str(code);
+        }
+    }
+    for (colour, shift) in [(fg, 0), (bg, 10)] {
+        if let Some(code) = code(colour) {
+            let _ = write!(bytes, ";{}", code + shift);
+        }
+    }
+    bytes.push('m');
+}
+
+/// The number of a colour as a foreground; `None`: the terminal's own.
+fn code(colour: Color) -> Option<u8> {
+    match colour {
+        // The theme has none beyond the sixteen.
+        Color::Reset | Color::Rgb(..) | Color::Indexed(_) => None,
+        Color::Black => Some(30),
+        Color::Red => Some(31),
+        Color::Green => Some(32),
+        Color::Yellow => Some(33),
+        Color::Blue => Some(34),
+        Color::Magenta => Some(35),
+        Color::Cyan => Some(36),
+        Color::Gray => Some(37),
+        Color::DarkGray => Some(90),
+        Color::LightRed => Some(91),
+        Color::LightGreen => Some(92),
+        Color::LightYellow => Some(93),
+        Color::LightBlue => Some(94),
+        Color::LightMagenta => Some(95),
+        Color::LightCyan => Some(96),
+        Color::White => Some(97),
     }
 }
 
@@ -55,12 +126,23 @@ mod tests {
         let mut frame = Buffer::empty(Rect::new(0, 0, 20, 2));
         frame.set_string(0, 0, "quiet 3m", Style::new());
         let mut painter = Painter::default();
-        assert!(!painter.paint(frame.clone()).unwrap().is_empty());
-        assert_eq!(painter.paint(frame.clone()).unwrap(), b"");
+        assert!(!painter.paint(frame.clone()).is_empty());
+        assert_eq!(painter.paint(frame.clone()), "");
         frame.set_string(6, 0, "4m", Style::new());
-        let bytes = painter.paint(frame.clone()).unwrap();
-        assert!(bytes.len() < 60, "{}", String::from_utf8_lossy(&bytes));
+        let bytes = painter.paint(frame.clone());
+        assert_eq!(bytes, "\x1b[?2026h\x1b[1;7H4\x1b[?2026l");
         painter.forget();
-        assert!(painter.paint(frame).unwrap().len() > bytes.len());
+        assert!(painter.paint(frame).starts_with("\x1b[?2026h\x1b[0m\x1b[2J\x1b[1;1Hquiet"));
+    }
+
+    #[test]
+    fn styles_are_of_the_sixteen_and_end_plain() {
+        let mut frame = Buffer::empty(Rect::new(0, 0, 8, 1));
+        let alert = Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD);
+        frame.set_string(0, 0, "修", alert);
+        frame.set_string(2, 0, "ab", Style::new().fg(Color::LightBlue).bg(Color::Black));
+        let bytes = Painter::default().paint(frame);
+        let drawn = "\x1b[1;1H\x1b[0;1;33m修\x1b[1;3H\x1b[0;94;40mab\x1b[0m";
+        assert_eq!(bytes, format!("{SYNCHRONIZED_BEGIN}{CLEAR}{drawn}{SYNCHRONIZED_END}"));
     }
 }

@@ -170,7 +170,7 @@ async fn open_and_run(feed: Feed, mut options: Options) -> anyhow::Result<Exit> 
         own_stop: false,
     };
     screen.take_picture(&mut sources)?;
-    screen.draw()?;
+    screen.draw();
     while screen.exit.is_none() {
         let event = sources.next(screen.deadlines).await?;
         screen.turn(event, &mut sources).await?;
@@ -220,7 +220,7 @@ impl Screen {
                 let effects = self.tell(Msg::Reply(reply));
                 self.carry_out(effects, sources).await?;
             }
-            Event::Frame => self.draw()?,
+            Event::Frame => self.draw(),
             Event::Tick => {
                 self.deadlines.tick = Instant::now() + TICK;
                 let now_ms = (self.options.now)();
@@ -340,6 +340,8 @@ impl Screen {
     }
 
     fn resize(&mut self) -> anyhow::Result<()> {
+        // A terminal cuts and moves what it shows when its size changes, there and back included.
+        self.painter.forget();
         let (width, height) = terminal::size();
         for effect in self.tell(Msg::Resize { width, height }) {
             self.carry_out_at_once(effect)?;
@@ -347,24 +349,19 @@ impl Screen {
         Ok(())
     }
 
-    fn draw(&mut self) -> anyhow::Result<()> {
+    fn draw(&mut self) {
         self.deadlines.frame = None;
         self.last_frame = Some(Instant::now());
-        let bytes = self.painter.paint(ui::view(&self.model)).context("cannot draw")?;
+        let bytes = self.painter.paint(ui::view(&self.model));
         if !bytes.is_empty() {
-            self.write_bytes(&bytes);
+            self.write(&bytes);
         }
         assert!(self.options.fault != Some(Fault::PanicAfterFrame), "failed on purpose");
-        Ok(())
-    }
-
-    fn write(&mut self, text: &str) {
-        self.write_bytes(text.as_bytes());
     }
 
     /// Writes; a terminal that takes nothing any more is gone.
-    fn write_bytes(&mut self, bytes: &[u8]) {
-        match terminal::write(bytes) {
+    fn write(&mut self, text: &str) {
+        match terminal::write(text.as_bytes()) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 // Half a frame may be out: the next one is drawn whole.

@@ -52,12 +52,12 @@ impl Watcher {
     pub fn new(orders: SyncSender<Order>) -> Self {
         let overflow = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&overflow);
-        let made = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        let started = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let order = match event {
-                Ok(event) if is_change(event.kind) => match event.need_rescan() {
-                    true => Order::Rescan,
-                    false => Order::Changed { paths: event.paths, made: is_made(event.kind) },
-                },
+                Ok(event) if event.need_rescan() => Order::Rescan,
+                Ok(event) if is_change(event.kind) => {
+                    Order::Changed { paths: event.paths, made: is_new(event.kind) }
+                }
                 Ok(_) => return,
                 Err(_) => Order::Rescan,
             };
@@ -65,7 +65,7 @@ impl Watcher {
                 flag.store(true, Ordering::Relaxed);
             }
         });
-        let (inner, mode) = match made {
+        let (inner, mode) = match started {
             Ok(inner) => (Some(inner), Mode::Events),
             Err(error) => (None, Mode::Polling(explain(&error))),
         };
@@ -156,7 +156,7 @@ fn is_change(kind: EventKind) -> bool {
 }
 
 /// Something was made or moved in: if it is a folder, what is written in it now may go unannounced.
-fn is_made(kind: EventKind) -> bool {
+fn is_new(kind: EventKind) -> bool {
     matches!(kind, EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_)))
 }
 

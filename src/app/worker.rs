@@ -290,7 +290,7 @@ impl Worker<'_> {
             }
             match self.rest(TAKE_OVER_MS) {
                 Turn::Lost => {}
-                turn => return turn,
+                turn @ (Turn::Stop | Turn::Suspended) => return turn,
             }
             if !lock::is_held(&self.setting.config.db) {
                 return Turn::Lost;

@@ -35,11 +35,9 @@ pub fn read(path: &Path, offset: u64, bytes: u64, want: i64) -> Result<Vec<u8>, 
     match found {
         Ok(object) if hash(&object) == want => Ok(object),
         Ok(_) => Err(Lost::Changed),
-        Err(error) => Err(match error.kind() {
-            io::ErrorKind::NotFound => Lost::Gone,
-            io::ErrorKind::UnexpectedEof => Lost::Changed,
-            _ => Lost::Unreadable,
-        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Lost::Gone),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(Lost::Changed),
+        Err(_) => Err(Lost::Unreadable),
     }
 }
 

@@ -1,6 +1,8 @@
 //! The full text of one record, for a reader: every text in it, whatever the agent, with pictures and
 //! other long data as size notes. Total; the bytes are those of one object.
 
+use std::fmt::Write;
+
 use super::json::{Shape, Value};
 
 /// Fields that hold text a person reads, in any of the three formats.
@@ -103,7 +105,8 @@ impl Found {
             self.text.push_str("\n\n");
         }
         let tenths = bytes / (1 << 20) * 10 + bytes % (1 << 20) * 10 / (1 << 20);
-        self.text.push_str(&format!("[data {}.{} MiB]", tenths / 10, tenths % 10));
+        // Writing to a string cannot fail.
+        let _ = write!(self.text, "[data {}.{} MiB]", tenths / 10, tenths % 10);
     }
 }
 

@@ -415,6 +415,9 @@ fn child_activity(tx: &Tx<'_>, agent: &str, native: &str) -> Result<Option<i64>>
     Ok(tx.0.prepare_cached(sql)?.query_row([agent, native], |row| row.get(0))?)
 }
 
+/// A parent: row id, agent, native id, own clock, sub-agents' activity as stored.
+type Parent = (i64, String, String, Option<i64>, Option<i64>);
+
 /// Levels of sub-agents that activity climbs.
 const LEVELS_MAX: usize = 16;
 
@@ -426,7 +429,6 @@ pub fn climb(tx: &Tx<'_>, session: i64) -> Result<()> {
             FROM sessions c JOIN sessions p
                 ON p.agent = c.agent AND p.native_id = c.parent_native_id AND p.host = c.host
             WHERE c.id = ?1 AND c.parent_native_id <> '' AND p.id <> c.id LIMIT 1";
-        type Parent = (i64, String, String, Option<i64>, Option<i64>);
         let parent: Option<Parent> =
             tx.0.prepare_cached(sql)?
                 .query_row([at], |row| {

@@ -53,8 +53,6 @@ pub enum Held {
     Nothing,
     /// Control.
     Control,
-    /// Alt, or a leading escape.
-    Alt,
 }
 
 impl Key {
@@ -97,7 +95,6 @@ impl Key {
         match self.held {
             Held::Nothing => name,
             Held::Control => format!("^{name}"),
-            Held::Alt => format!("Alt-{name}"),
         }
     }
 }

@@ -298,7 +298,7 @@ pub const BINDINGS: &[Binding] = {
             "close it",
             "close",
         ),
-        shown(Page, &[ch('y')], Action::Copy, "copy the resume command", "copy"),
+        quiet(Page, &[ch('y')], Action::Copy, "copy the resume command"),
         quiet(Everywhere, &[ctrl('c')], Action::QuitNow, "quit at once"),
         quiet(Everywhere, &[ctrl('z')], Action::Suspend, "stop; `fg` comes back"),
         quiet(Everywhere, &[ctrl('l')], Action::Redraw, "draw everything anew"),

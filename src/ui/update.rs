@@ -22,6 +22,8 @@ mod detail;
 const NOTICE_MS: i64 = 4_000;
 /// Full texts kept at a time.
 const FULL_TEXTS_MAX: usize = 64;
+/// Characters of one of them: it is laid out anew whenever something changes.
+const FULL_TEXT_CHARS_MAX: usize = 100_000;
 /// Letters of a filter or a name.
 const TYPED_CHARS_MAX: usize = 100;
 /// Below this a measured rate says nothing yet, ms.
@@ -191,7 +193,13 @@ fn replied(model: &mut Model, reply: Reply) {
         }
         Reply::Message { id, text } => {
             let full = match text {
-                Ok(text) => Full::Text(text),
+                Ok(mut text) => {
+                    if let Some((end, _)) = text.char_indices().nth(FULL_TEXT_CHARS_MAX) {
+                        text.truncate(end);
+                        text.push_str("\n[only the beginning is shown here]");
+                    }
+                    Full::Text(text)
+                }
                 Err(why) => Full::Missing(why),
             };
             if model.detail.full.len() >= FULL_TEXTS_MAX {

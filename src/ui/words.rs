@@ -45,6 +45,11 @@ pub fn is_open_again(session: &Session) -> bool {
     session.status.is_terminal() && session.process.alive == Some(true)
 }
 
+/// Whether a session is over although a turn of it was not.
+fn ended_inside_a_turn(session: &Session) -> bool {
+    session.attention && session.status.is_terminal() && session.turn == "open"
+}
+
 /// Glyph and word of the status.
 pub fn status(session: &Session) -> Piece {
     if session.unchecked {
@@ -57,10 +62,15 @@ pub fn status(session: &Session) -> Piece {
 /// What it is doing or waiting for, short; of one that is over, how that is known.
 pub fn phase(session: &Session) -> Piece {
     if is_open_again(session) {
-        return Piece::new(Role::Accent, "open again");
+        let role = if session.attention { Role::Attention } else { Role::Accent };
+        return Piece::new(role, "open again");
     }
-    if session.status.is_terminal() && !session.attention {
-        return dim(session.reason.basis.word());
+    if session.status.is_terminal() {
+        return if ended_inside_a_turn(session) {
+            Piece::new(Role::Attention, "ended mid-turn")
+        } else {
+            dim(session.reason.basis.word())
+        };
     }
     let Some(phase) = session.phase else { return dim(UNKNOWN) };
     match (phase, &session.tool) {
@@ -105,6 +115,10 @@ pub fn status_line(model: &Model, session: &Session) -> Vec<Piece> {
         line.push(phase_in_full(model, session, phase));
     }
     if session.status.is_terminal() {
+        if ended_inside_a_turn(session) {
+            line.push(dim(" · "));
+            line.push(Piece::new(Role::Attention, "ended inside a turn"));
+        }
         line.push(dim(&format!(" · {} · {quiet} ago", session.reason.basis.word())));
     } else {
         line.push(dim(&format!(" · quiet {quiet}")));

@@ -1,5 +1,12 @@
 //! The one integration binary: the real program and the rooms together.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test that cannot be set up has failed"
+)]
+
 mod bed;
 mod brackets;
 mod home;
@@ -7,6 +14,7 @@ mod lifecycle;
 mod liveness;
 mod machine;
 mod mirror;
+mod pty;
 mod reconcile;
 mod report;
 mod tidy;

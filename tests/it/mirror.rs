@@ -192,10 +192,10 @@ fn a_rewritten_file_leaves_no_row_of_its_old_content() {
     let other = claude_line(1, "fresh start") + "\n" + &claude_answer(2, "x") + "\n";
     fs::write(&path, &other).unwrap();
     bed.pass();
-    let mut again = Home::new();
+    let again = Home::new();
     again.put(CLAUDE, other.as_bytes());
     again.pass();
-    assert_eq!(strip(&bed), strip(&mut again));
+    assert_eq!(strip(&bed), strip(&again));
     assert_eq!(count(&bed, "messages"), count(&again, "messages"));
     assert_eq!(count(&bed, "source_files"), 1);
 }

@@ -6,7 +6,7 @@ use lullwatch::snapshot::Picture;
 use lullwatch::ui::key::{Code, Key};
 use lullwatch::ui::{Effect, Model, Msg, Options, update, view};
 
-mod fixture;
+pub(crate) mod fixture;
 mod frames;
 mod keys;
 mod properties;

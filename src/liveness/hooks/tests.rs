@@ -1,3 +1,5 @@
+//! What hooks leave in the inbox: little, in time, private, and read once.
+
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;

@@ -1,3 +1,5 @@
+//! Locks seen from outside, on invented `/proc` trees.
+
 use super::*;
 use crate::liveness::testing::{Fake, lock_line};
 

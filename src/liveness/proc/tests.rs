@@ -1,3 +1,5 @@
+//! Processes told apart by their start, and what an absent entry proves.
+
 use super::*;
 use crate::liveness::testing::{BOOT_MS, FIRST_NS, Fake, UID};
 

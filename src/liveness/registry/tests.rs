@@ -1,3 +1,5 @@
+//! Claude's registry entries: what one claims, and what proves or disproves it.
+
 use super::*;
 use crate::liveness::testing::{FIRST_NS, Fake};
 

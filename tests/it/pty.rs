@@ -1,0 +1,226 @@
+//! The screen in a real terminal: what is written, what is given back, and when it ends.
+//!
+//! The program under test is this test binary itself, run again in a pseudo terminal with
+//! [`other_side`] alone: the real loop, fed with made-up pictures. So the terminal's way in and out
+//! is proved without a store.
+
+use std::num::NonZeroU16;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use lullwatch::app::tui::{self, Exit, Fault, Feed, Notify, Request};
+use lullwatch::snapshot::Picture;
+use lullwatch::ui::{self, Reply};
+use rustix::process::Signal;
+
+use crate::ui::fixture;
+
+mod screen;
+
+use screen::Screen;
+
+/// How the other side is to fail.
+const FAULT: &str = "LULLWATCH_TEST_FAULT";
+
+#[test]
+#[ignore = "the other side of the tests here, not a test"]
+fn other_side() {
+    let fault = match std::env::var(FAULT).as_deref() {
+        Ok("error") => Some(Fault::ErrorAtStart),
+        Ok("panic") => Some(Fault::PanicAfterFrame),
+        _ => None,
+    };
+    let (pictures, watched) = tokio::sync::watch::channel(None);
+    let (replies, answers) = tokio::sync::mpsc::channel(8);
+    let (requests, asked) = mpsc::sync_channel(8);
+    std::thread::spawn(move || {
+        let mut picture = fixture::many();
+        let mut stopped = false;
+        pictures.send(Some(Arc::new(picture.clone()))).unwrap();
+        while let Ok(request) = asked.recv() {
+            match request {
+                Request::Query(query) => {
+                    picture.detail = query.open.map(|_| fixture::detail());
+                    picture.snapshot.host = if stopped { "back".into() } else { "ghost".into() };
+                }
+                Request::Acknowledge { ids, consumer } => {
+                    picture.ledger.retain(|row| !ids.contains(&row.id));
+                    replies.blocking_send(Reply::Acknowledged { ids, consumer }).unwrap();
+                }
+                Request::ReadMessage { id, .. } => {
+                    let text = Ok("the whole text".to_owned());
+                    replies.blocking_send(Reply::Message { id, text }).unwrap();
+                }
+                Request::Suspend(done) => {
+                    stopped = true;
+                    done.send(()).unwrap();
+                }
+                Request::Resumed => picture.snapshot.host = "back".to_owned(),
+                Request::Rescan => panic!("the worker fell over"),
+            }
+            let next: Arc<Picture> = Arc::new(picture.clone());
+            pictures.send(Some(next)).unwrap();
+        }
+    });
+    let options = tui::Options {
+        ui: ui::Options::default(),
+        notify: Notify::Off,
+        tmux: false,
+        now: Box::new(|| fixture::NOW_MS),
+        fault,
+    };
+    let feed = Feed { pictures: watched, replies: answers, requests };
+    match tui::run(feed, options) {
+        Ok(Exit::Quit) => println!("left by the user"),
+        Ok(Exit::Signal(number)) => println!("left by signal {number}"),
+        // Nobody is there to be told.
+        Ok(Exit::HangUp) => {}
+        Err(error) => panic!("left by an error: {error:#}"),
+    }
+}
+
+fn open() -> Screen {
+    Screen::open(80, 24, &[])
+}
+
+#[test]
+fn keys_drive_the_screen_and_quit_gives_the_terminal_back() {
+    let mut screen = open();
+    screen.wait_for("needs you 3");
+    screen.send("jjj\r");
+    screen.wait_for("FOLLOW");
+    screen.send("\u{1b}");
+    screen.wait_for("f status");
+    screen.send("3");
+    screen.wait_for("superseded");
+    screen.send("ay");
+    screen.wait_for("1 entry acknowledged for operator");
+    screen.send("/zzz");
+    screen.wait_for("nothing matches /zzz");
+    screen.send("\u{1b}q");
+    screen.wait_for("left by the user");
+    screen.given_back();
+}
+
+#[test]
+fn signals_give_the_terminal_back() {
+    for (signal, number) in [(Signal::TERM, 15), (Signal::INT, 2)] {
+        let mut screen = open();
+        screen.wait_for("needs you 3");
+        screen.kill(signal);
+        screen.wait_for(&format!("left by signal {number}"));
+        screen.given_back();
+    }
+    let mut screen = open();
+    screen.wait_for("needs you 3");
+    screen.kill(Signal::HUP);
+    assert_eq!(screen.exit_code(), 0);
+    screen.given_back();
+}
+
+#[test]
+fn failures_give_the_terminal_back_before_they_are_told() {
+    for (fault, message) in [
+        ("error", "left by an error: failed on purpose"),
+        ("panic", "failed on purpose"),
+        ("thread", "a background thread failed: "),
+    ] {
+        let mut screen = Screen::open(80, 24, &[(FAULT, fault)]);
+        if fault == "thread" {
+            screen.wait_for("needs you 3");
+            screen.send("R");
+        }
+        screen.wait_for(message);
+        assert_eq!(screen.exit_code(), 101, "{fault}");
+        screen.given_back();
+        let raw = screen.raw();
+        let parts: Vec<&str> = raw.split("\u{1b}[?1049l").collect();
+        let [_, normal] = parts.as_slice() else { panic!("{fault}: not exactly once:\n{raw}") };
+        assert!(normal.contains(message), "{fault}: told on the alternate screen");
+    }
+}
+
+#[test]
+fn stopping_gives_the_terminal_back_and_going_on_takes_it_again() {
+    let mut screen = open();
+    screen.wait_for("needs you 3");
+    screen.send("j\u{1a}");
+    screen.wait_until_stopped();
+    screen.given_back();
+    screen.kill(Signal::CONT);
+    screen.wait_for("lullwatch back");
+    assert!(screen.text().contains("needs you 3"), "drawn whole:\n{}", screen.text());
+    screen.send("q");
+    screen.wait_for("left by the user");
+    screen.given_back();
+    // A stop from outside, for this process alone.
+    let mut screen = open();
+    screen.wait_for("needs you 3");
+    screen.kill(Signal::TSTP);
+    screen.wait_until_stopped();
+    screen.given_back();
+    screen.kill(Signal::CONT);
+    screen.wait_for("lullwatch back");
+    screen.send("\u{3}");
+    screen.wait_for("left by the user");
+    screen.given_back();
+}
+
+#[test]
+fn after_a_hang_up_the_process_is_gone_at_once() {
+    let mut screen = open();
+    screen.wait_for("needs you 3");
+    screen.hang_up();
+    assert!(screen.is_gone_within(Duration::from_secs(2)), "it lives on without a terminal");
+}
+
+#[test]
+fn a_storm_of_sizes_is_survived() {
+    let mut screen = open();
+    screen.wait_for("needs you 3");
+    screen.send("?");
+    let sizes = [(0, 0), (1, 1), (2, 2), (5, 3), (20, 5), (53, 10), (80, 1), (1, 50), (500, 200)];
+    for (columns, rows) in sizes.into_iter().cycle().take(40) {
+        screen.resize(columns, rows);
+    }
+    screen.resize(80, 24);
+    screen.wait_for("keys");
+    screen.send("\u{1b}");
+    screen.wait_for("needs you 3");
+    screen.send("q");
+    screen.wait_for("left by the user");
+}
+
+#[test]
+fn a_screen_at_rest_writes_nothing() {
+    let mut screen = open();
+    screen.wait_for("needs you 3");
+    screen.send("j");
+    screen.wait_for("quiet 17m");
+    let before = screen.raw().len();
+    // The same key and back: the frame is the same, only the way there was drawn.
+    screen.quiet_for(Duration::from_millis(700));
+    assert_eq!(screen.raw().len(), before);
+    screen.send("q");
+    screen.wait_for("left by the user");
+}
+
+#[test]
+fn mouse_and_paste_are_switched_off_again() {
+    let mut screen = open();
+    screen.wait_for("needs you 3");
+    assert!(!screen.raw().contains("\u{1b}[?1000h"), "off by default");
+    screen.send("M");
+    screen.wait_for("mouse on");
+    screen.send("\u{1b}[<0;5;7M");
+    screen.wait_for("Which database");
+    screen.send("/\u{1b}[200~q\u{3}x\u{1b}[201~");
+    screen.wait_for("/qx");
+    screen.kill(Signal::TERM);
+    screen.wait_for("left by signal 15");
+    screen.given_back();
+}
+
+fn cells(number: u16) -> NonZeroU16 {
+    NonZeroU16::new(number).unwrap_or(NonZeroU16::MIN)
+}

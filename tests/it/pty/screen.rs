@@ -1,0 +1,212 @@
+//! A pseudo terminal with a program in it, read back through an emulator.
+//!
+//! Synchronised on what is on the screen, with a generous limit, never on time.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on shall stop; the library of tests is no test to clippy"
+)]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::cells;
+
+/// How long anything may take on a busy machine.
+const LIMIT: Duration = Duration::from_secs(20);
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A program in a pseudo terminal.
+pub(crate) struct Screen {
+    master: Option<Box<dyn MasterPty + Send>>,
+    writer: Option<Box<dyn Write + Send>>,
+    child: Box<dyn Child + Send + Sync>,
+    seen: Arc<Mutex<Seen>>,
+    before: String,
+    /// Nobody sends: a wait on it is a pause that is no sleep.
+    pause: mpsc::Receiver<()>,
+    _never: mpsc::Sender<()>,
+}
+
+struct Seen {
+    raw: Vec<u8>,
+    emulator: vt100::Parser,
+}
+
+impl Screen {
+    /// Starts the other side of the tests in a terminal of this size.
+    pub(crate) fn open(columns: u16, rows: u16, environment: &[(&str, &str)]) -> Self {
+        let pair = native_pty_system().openpty(size(columns, rows)).unwrap();
+        let mut command = CommandBuilder::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "pty::other_side", "--ignored", "--nocapture", "-q"]);
+        command.env("TERM", "xterm-256color");
+        command.env("RUST_BACKTRACE", "0");
+        command.env_remove("NO_COLOR");
+        for (name, value) in environment {
+            command.env(name, value);
+        }
+        let before = modes(pair.master.as_ref());
+        let child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let emulator = vt100::Parser::new(cells(rows), cells(columns), 0);
+        let seen = Arc::new(Mutex::new(Seen { raw: Vec::new(), emulator }));
+        let mut reader = pair.master.try_clone_reader().unwrap();
+        let theirs = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(read @ 1..) = reader.read(&mut buffer) {
+                let mut seen = theirs.lock().unwrap();
+                seen.raw.extend_from_slice(&buffer[..read]);
+                seen.emulator.process(&buffer[..read]);
+            }
+        });
+        let (never, pause) = mpsc::channel();
+        Self {
+            writer: Some(pair.master.take_writer().unwrap()),
+            master: Some(pair.master),
+            child,
+            seen,
+            before,
+            pause,
+            _never: never,
+        }
+    }
+
+    /// Waits until a text is on the screen.
+    #[track_caller]
+    pub(crate) fn wait_for(&mut self, text: &str) {
+        let found = self.within(LIMIT, |screen| screen.text().contains(text));
+        assert!(found, "no {text:?} on the screen:\n{}", self.text());
+    }
+
+    /// Types.
+    pub(crate) fn send(&mut self, keys: &str) {
+        let writer = self.writer.as_mut().unwrap();
+        writer.write_all(keys.as_bytes()).unwrap();
+        writer.flush().unwrap();
+    }
+
+    /// Another size, of the terminal and of the emulator.
+    pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
+        // The emulator first: what is drawn for the new size must find it there.
+        let mut seen = self.seen.lock().unwrap();
+        seen.emulator.screen_mut().set_size(cells(rows), cells(columns));
+        drop(seen);
+        self.master.as_ref().unwrap().resize(size(columns, rows)).unwrap();
+    }
+
+    /// What is on the screen.
+    pub(crate) fn text(&self) -> String {
+        self.seen.lock().unwrap().emulator.screen().contents()
+    }
+
+    /// Every byte that was written.
+    pub(crate) fn raw(&self) -> String {
+        String::from_utf8_lossy(&self.seen.lock().unwrap().raw).into_owned()
+    }
+
+    /// Sends a signal to the program alone.
+    pub(crate) fn kill(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap();
+    }
+
+    /// Waits until the program is stopped.
+    #[track_caller]
+    pub(crate) fn wait_until_stopped(&mut self) {
+        let stopped = |screen: &mut Self| {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", screen.pid().as_raw_pid()));
+            stat.is_ok_and(|stat| stat.rsplit(')').next().unwrap_or("").starts_with(" T"))
+        };
+        assert!(self.within(LIMIT, stopped), "it does not stop");
+    }
+
+    /// Takes the terminal away.
+    pub(crate) fn hang_up(&mut self) {
+        self.writer = None;
+        self.master = None;
+        // The reader's copy goes with its thread: the read ends when the program does, so the
+        // kernel is told by the signal that a terminal sends when it goes.
+        let _ = kill_process(self.pid(), Signal::HUP);
+    }
+
+    /// Whether the program ends in time.
+    pub(crate) fn is_gone_within(&mut self, limit: Duration) -> bool {
+        self.within(limit, |screen| screen.child.try_wait().unwrap().is_some())
+    }
+
+    /// The exit code, once it has ended.
+    #[track_caller]
+    pub(crate) fn exit_code(&mut self) -> u32 {
+        assert!(self.is_gone_within(LIMIT), "it does not end:\n{}", self.text());
+        self.child.try_wait().unwrap().unwrap().exit_code()
+    }
+
+    /// Nothing is to happen for so long.
+    pub(crate) fn quiet_for(&mut self, how_long: Duration) {
+        let _ = self.pause.recv_timeout(how_long);
+    }
+
+    /// The terminal is as it was: its flags, and an off-switch behind every switch.
+    #[track_caller]
+    pub(crate) fn given_back(&mut self) {
+        let restored = self.within(LIMIT, |screen| screen.left_on().is_empty());
+        assert!(restored, "left on: {:?}", self.left_on());
+    }
+
+    /// What is not as it was.
+    fn left_on(&self) -> Vec<&'static str> {
+        let raw = self.raw();
+        let is_on = |mode: &str| {
+            raw.rfind(&format!("\u{1b}[?{mode}h")) > raw.rfind(&format!("\u{1b}[?{mode}l"))
+        };
+        let mut left: Vec<&str> =
+            ["1049", "1000", "1002", "1003", "1006", "1004", "2004", "2026"].into();
+        left.retain(|mode| is_on(mode));
+        if raw.rfind("\u{1b}[?25l") > raw.rfind("\u{1b}[?25h") {
+            left.push("no cursor");
+        }
+        if modes(self.master.as_ref().unwrap().as_ref()) != self.before {
+            left.push("flags");
+        }
+        left
+    }
+
+    fn pid(&self) -> Pid {
+        let pid = self.child.process_id().and_then(|pid| i32::try_from(pid).ok());
+        pid.and_then(Pid::from_raw).unwrap()
+    }
+
+    fn within(&mut self, limit: Duration, mut holds: impl FnMut(&mut Self) -> bool) -> bool {
+        let looks = limit.as_millis() / LOOK.as_millis();
+        for _ in 0..looks {
+            if holds(self) {
+                return true;
+            }
+            let _ = self.pause.recv_timeout(LOOK);
+        }
+        holds(self)
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn size(columns: u16, rows: u16) -> PtySize {
+    PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 }
+}
+
+fn modes(master: &dyn MasterPty) -> String {
+    let termios = master.get_termios().unwrap();
+    format!("{:?} {:?} {:?}", termios.input_flags, termios.output_flags, termios.local_flags)
+}
