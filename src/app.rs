@@ -1,6 +1,162 @@
-//! The shell: what touches the world, and the only asynchronous code.
+//! The shell: what touches the world. It opens the store, takes the writer lock, runs passes, and
+//! hands values to the rooms that draw or print. Nothing imports it.
+//!
+//! - [`engine`]: one pass, and one bounded step of it, for whoever holds the writer lock;
+//! - [`once`]: `--once` and the commands that read;
+//! - [`worker`]: the writer's loop behind the TUI and `watch`, with [`watcher`] for its hints;
+//! - [`screen`]: the TUI's threads; [`tui`] its loop, [`terminal`] the way back;
+//! - [`lock`]: who writes.
 
+pub mod commands;
+pub mod engine;
 pub mod input;
+pub mod lock;
+pub mod once;
 pub mod painter;
+pub mod reader;
+pub mod screen;
 pub mod terminal;
 pub mod tui;
+pub mod watch;
+pub mod watcher;
+pub mod worker;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+use crate::cli::{Cli, Command};
+use crate::clock::Clock;
+use crate::config::{self, Color, Config, Surroundings};
+use crate::report::{Colour, Glyphs, Style, Width};
+
+/// How a command ended; the numbers are those of the design.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Fine.
+    Fine,
+    /// A fault; it has been told.
+    Fault,
+    /// The command line or the config file is wrong.
+    Usage,
+    /// Asked for with `--exit-code`: something needs attention.
+    Attention,
+    /// A signal ended it; said as shells say it.
+    Signal(i32),
+}
+
+impl Exit {
+    /// The process's exit code.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Fine => 0,
+            Self::Fault => 1,
+            Self::Usage => 2,
+            Self::Attention => 3,
+            Self::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
+        }
+    }
+}
+
+/// What every command works with.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// The configuration.
+    pub config: Config,
+    /// The clock, perhaps frozen.
+    pub clock: Clock,
+    /// This host's name.
+    pub host: String,
+    /// JSON instead of tables.
+    pub json: bool,
+    /// Sub-agents too.
+    pub children: bool,
+    /// Exit with 3 when something needs attention.
+    pub exit_code: bool,
+}
+
+impl Setting {
+    /// The state folder: where the database lies.
+    pub fn state_folder(&self) -> PathBuf {
+        self.config.db.parent().map_or_else(|| PathBuf::from("."), PathBuf::from)
+    }
+
+    /// How a report on stdout looks.
+    pub fn style(&self) -> Style {
+        let terminal = io::stdout().is_terminal();
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let colour = match self.config.color {
+            Color::Always => Colour::Ansi,
+            Color::Auto if terminal && !plain => Colour::Ansi,
+            Color::Auto | Color::Never => Colour::Plain,
+        };
+        let width = match crossterm::terminal::size() {
+            Ok((columns, _)) if terminal && columns > 0 => Width::Cells(usize::from(columns)),
+            _ => Width::Free,
+        };
+        let glyphs = if self.config.ascii { Glyphs::Ascii } else { Glyphs::Unicode };
+        Style { width, colour, glyphs }
+    }
+}
+
+/// Runs what was typed. Errors have been told on stderr when it returns.
+pub fn run(cli: Cli) -> Exit {
+    let config = match config::load(&cli.globals, &Surroundings::of_this_process()) {
+        Ok(config) => config,
+        Err(message) => {
+            complain(&message);
+            return Exit::Usage;
+        }
+    };
+    let setting = Setting {
+        clock: Clock::new(config.now_ms),
+        config,
+        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        json: cli.json,
+        children: cli.children,
+        exit_code: cli.exit_code,
+    };
+    let outcome = match cli.command {
+        Some(command) => commands::run(&setting, command),
+        None if cli.once || cli.json || !has_screen() => once::once(&setting),
+        None => screen::run(&setting),
+    };
+    match outcome {
+        Ok(exit) => exit,
+        Err(error) if is_closed_pipe(&error) => Exit::Fine,
+        Err(error) => {
+            complain(&format!("{error:#}"));
+            Exit::Fault
+        }
+    }
+}
+
+/// Whether there is a terminal to draw on and to read keys from.
+fn has_screen() -> bool {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
+    io::stdout().is_terminal() && io::stdin().is_terminal() && !dumb
+}
+
+/// Whether a command is one that only reads.
+pub fn reads_only(command: &Command) -> bool {
+    match command {
+        Command::Show { .. } | Command::Audit | Command::Compactions => true,
+        Command::Ledger { action, .. } => action.is_none(),
+        Command::Watch | Command::Migrate | Command::Config { .. } => false,
+    }
+}
+
+/// One line on stderr, filtered: it may quote a path.
+pub fn complain(message: &str) {
+    let clean = crate::text::block(message);
+    // Nobody reads stderr: there is nobody to tell.
+    let _ = writeln!(io::stderr(), "lullwatch: {}", clean.trim_end());
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}

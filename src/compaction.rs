@@ -3,8 +3,19 @@
 //! Position decides, never time and never ids (`formats/dsh.md` sections 2 and 3). This is the only
 //! home of the end-seed predicate. It knows no SQL, no files and no screen; adapters hand it
 //! positions, in file order.
+//!
+//! - [`fold`] takes the events in and says what the log alone says: a [`LogVerdict`];
+//! - [`evidence`] adds what is known of processes: a [`BracketState`] with its reason;
+//! - [`writer`] is the other side: how a new lifecycle marks that it does not own its seed.
+
+pub mod evidence;
+pub mod fold;
+pub mod writer;
 
 use serde::{Deserialize, Serialize};
+
+pub use evidence::{BracketEvidence, BracketState, Lock, State, state};
+pub use fold::{Attempt, Fold, LogVerdict};
 
 /// What started a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,9 +27,88 @@ pub enum Trigger {
     Auto,
 }
 
+impl Trigger {
+    /// The word in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Manual => "manual",
+            Self::Auto => "auto",
+        }
+    }
+}
+
+/// What the log alone says of the newest bracket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bracket {
+    /// No compaction in the log.
+    #[default]
+    None,
+    /// A start without an end, in the lifecycle that the log is in: its owner refuses to compact.
+    Open,
+    /// Ended well.
+    Closed,
+    /// Ended with an error.
+    Failed,
+    /// A start that the lifecycle after it does not own. Calm: it blocks nothing.
+    Stale,
+}
+
+impl Bracket {
+    /// The word in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Open => "open",
+            Self::Closed => "closed",
+            Self::Failed => "failed",
+            Self::Stale => "stale",
+        }
+    }
+}
+
+/// How far a compaction got; each phase includes the ones before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// The start stands in the log; the summary is being asked for.
+    Started,
+    /// The summary stands in the log.
+    Summarized,
+    /// The old messages are replaced: the context is smaller, whatever becomes of the close.
+    Replaced,
+}
+
+impl Phase {
+    /// The word in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Summarized => "summarized",
+            Self::Replaced => "replaced",
+        }
+    }
+}
+
+/// To what a compaction belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Owner {
+    /// A turn, by its number: over when any turn begins or ends after the start.
+    Turn(i64),
+    /// No turn: asked for between turns. The agent is *idle* by its own account meanwhile.
+    Standalone,
+}
+
 /// One bracket event at its position (`seq` in dsh; the file offset elsewhere).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
+    /// dsh: the events below this seq were copied from the source of a fork (header `seedLength`).
+    /// Lineage is no boundary: it decides whose compactions they are, never whether one is open.
+    Lineage {
+        /// The first seq of the session's own.
+        until_seq: u64,
+    },
     /// dsh `compaction/start`.
     Start {
         /// Its seq.
@@ -36,6 +126,8 @@ pub enum Event {
         seq: u64,
         /// Tokens shadowed (an estimate).
         shadowed_tokens: Option<u64>,
+        /// Tokens of the summary that takes their place.
+        summary_tokens: Option<u64>,
     },
     /// dsh: the checkpoint `user/message` that replaces the shadowed range.
     Replaced {
@@ -85,26 +177,4 @@ pub enum Event {
         /// Tokens after.
         after_tokens: Option<u64>,
     },
-}
-
-/// What the records of one log say, folded in their order. Bounded, whatever the log.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Fold {
-    /// Completed, successful compactions.
-    pub count: u64,
-}
-
-impl Fold {
-    /// Takes in the next event.
-    pub fn fold(&mut self, event: &Event) {
-        if let Event::Finished { .. } = event {
-            self.count += 1;
-        }
-    }
-
-    /// Adds the fold of an older log of the same session: counts add up, the newer has the word.
-    pub fn add_older(&mut self, older: &Self) {
-        self.count += older.count;
-    }
 }

@@ -4,10 +4,26 @@
 //!   another: [`Status::is_terminal`], [`Status::is_live`], [`Status::is_sweepable`].
 //! - `decide`: facts and a moment in, a verdict out; pure, and blind to the current status.
 //! - `policy`: the edges as data, with the exact actors and reasons of each.
+//! - `known`: what the store has of one session, as `decide` wants it.
 //! - `apply`: the only writer of a status.
+//! - `migrate`: takes back completions that an older reconciler inferred too early.
+//! - `windows`: the two windows of a store, fixed at its birth.
 //! - `consumers`: what a status means to those who act on it, each for all three kinds.
 //!
-//! It knows no files, no clock, no agent's format and no screen.
+//! It knows no files, no clock, no agent's format and no screen. This file, `decide`, `policy` and
+//! `consumers` do not know the store either.
+
+pub mod apply;
+pub mod consumers;
+pub mod decide;
+pub mod known;
+pub mod migrate;
+mod phrase;
+pub mod policy;
+pub mod windows;
+
+pub use apply::{apply, update_status};
+pub(crate) use phrase::{moment, span};
 
 use serde::{Deserialize, Serialize};
 
@@ -168,5 +184,196 @@ impl EntityType {
             Self::Session => "session",
             Self::Run => "run",
         }
+    }
+
+    /// The entity type with that word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Session, Self::Run].into_iter().find(|kind| kind.word() == word)
+    }
+}
+
+/// Who asks for a change of status, by kind.
+///
+/// A guard against accident, not against impersonation: the caller says who it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ActorType {
+    /// A pass of the program over stored facts.
+    System,
+    /// A process that runs a command and sees it end.
+    Executor,
+    /// A human.
+    Operator,
+}
+
+impl ActorType {
+    /// The word in the store.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Executor => "executor",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+/// Who asks for a change of status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Actor {
+    /// Its kind.
+    pub kind: ActorType,
+    /// Its exact id.
+    pub id: String,
+}
+
+impl Actor {
+    /// An actor of that kind and id.
+    pub fn new(kind: ActorType, id: impl Into<String>) -> Self {
+        Self { kind, id: id.into() }
+    }
+}
+
+/// A row with a lifecycle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Entity {
+    /// Which table.
+    pub kind: EntityType,
+    /// Its row id there.
+    pub id: i64,
+}
+
+impl Entity {
+    /// The session with that row id.
+    pub fn session(id: i64) -> Self {
+        Self { kind: EntityType::Session, id }
+    }
+
+    /// The run with that row id.
+    pub fn run(id: i64) -> Self {
+        Self { kind: EntityType::Run, id }
+    }
+}
+
+/// The end of a terminal row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndStamp {
+    /// When, ms.
+    pub at_ms: i64,
+    /// It is not exact.
+    pub approximate: bool,
+    /// How long it lasted, ms; only of an exact end.
+    pub duration_ms: Option<i64>,
+}
+
+/// What shows that a session has ended, the most exact first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Ending {
+    /// Marker: the model ended the conversation for good.
+    EndedByModel,
+    /// Observed: the agent's own hook said so.
+    SessionEndHook,
+    /// Observed: the child of `lullwatch run` exited.
+    ChildExited,
+    /// Marker: the process exited in order.
+    CostState,
+    /// Marker: the conversation goes on under another id.
+    ContinuedIn,
+    /// Observed: a process once verified on this session is gone.
+    ProcessGone,
+    /// Observed: its registry entry names another session.
+    RegistryMoved,
+}
+
+impl Ending {
+    /// Every kind, the most exact first.
+    pub const ALL: [Self; 7] = [
+        Self::EndedByModel,
+        Self::SessionEndHook,
+        Self::ChildExited,
+        Self::CostState,
+        Self::ContinuedIn,
+        Self::ProcessGone,
+        Self::RegistryMoved,
+    ];
+
+    /// The word in evidence lines.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::EndedByModel => "ended-by-model",
+            Self::SessionEndHook => "SessionEnd hook",
+            Self::ChildExited => "child exited",
+            Self::CostState => "cost-state",
+            Self::ContinuedIn => "continued-in",
+            Self::ProcessGone => "process gone",
+            Self::RegistryMoved => "registry names another session",
+        }
+    }
+
+    /// The `source` of the stored observation that proves it; `None` for a marker, which is no
+    /// observation but a place in the transcript.
+    pub fn source(self) -> Option<&'static str> {
+        match self {
+            Self::SessionEndHook => Some("hook"),
+            Self::ChildExited => Some("child"),
+            Self::ProcessGone => Some("process"),
+            Self::RegistryMoved => Some("registry"),
+            Self::EndedByModel | Self::CostState | Self::ContinuedIn => None,
+        }
+    }
+
+    /// The ending that a stored observation of that source proves.
+    pub fn from_source(source: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|ending| ending.source() == Some(source))
+    }
+
+    /// It stands in the transcript: position revokes it, not time.
+    pub fn is_marker(self) -> bool {
+        match self {
+            Self::EndedByModel | Self::CostState | Self::ContinuedIn => true,
+            Self::SessionEndHook | Self::ChildExited | Self::ProcessGone | Self::RegistryMoved => {
+                false
+            }
+        }
+    }
+
+    /// Its time is that of the end itself, not of the last look before it.
+    pub fn is_exact(self) -> bool {
+        match self {
+            Self::EndedByModel
+            | Self::SessionEndHook
+            | Self::ChildExited
+            | Self::CostState
+            | Self::ContinuedIn => true,
+            Self::ProcessGone | Self::RegistryMoved => false,
+        }
+    }
+
+    /// A live process does not veto it.
+    pub fn outlives_a_holder(self) -> bool {
+        match self {
+            Self::EndedByModel => true,
+            Self::SessionEndHook
+            | Self::ChildExited
+            | Self::CostState
+            | Self::ContinuedIn
+            | Self::ProcessGone
+            | Self::RegistryMoved => false,
+        }
+    }
+}
+
+/// The moment from which silence is measured, ms.
+///
+/// `stored_ms` is what the reconciler noted beside the activity: a later moment at which a process
+/// was seen working, or, when `anchored_ms` names this very activity, the moment that stands in
+/// for a stamp which lay ahead of the clock.
+pub fn sign_of_life_ms(
+    last_activity_ms: i64,
+    stored_ms: Option<i64>,
+    anchored_ms: Option<i64>,
+) -> i64 {
+    match stored_ms {
+        Some(stored) if anchored_ms == Some(last_activity_ms) => stored,
+        Some(stored) => stored.max(last_activity_ms),
+        None => last_activity_ms,
     }
 }

@@ -1,3 +1,11 @@
 //! The binary: arguments in, exit code out; everything else lies in the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+use lullwatch::app;
+use lullwatch::cli::Cli;
+
+fn main() -> ExitCode {
+    ExitCode::from(app::run(Cli::parse()).code())
+}

@@ -7,15 +7,18 @@
 //! - [`json`] reads an object lazily and tolerates what agents really write;
 //! - [`claude`], [`codex`], [`dsh`] are the adapters, one file each;
 //! - [`facts`] folds records into what is known of one session in one file generation, and merges
-//!   several generations into one session.
+//!   several generations into one session;
+//! - [`zframe`] finds where a frame of a compressed log ends.
 
 pub mod claude;
 pub mod codex;
+pub mod display;
 pub mod dsh;
 pub mod facts;
 pub mod json;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod zframe;
 
 use serde::{Deserialize, Serialize};
 
@@ -204,6 +207,9 @@ pub enum What {
     Unknown(String),
     /// Something an operator should see beside the session.
     Notice(Notice),
+    /// dsh `{inherited:true}`: all before it was copied from the source of a fork. Activity, turns,
+    /// messages and tokens start anew; what the session is, its start and its brackets stay.
+    Reset,
 }
 
 /// A row of the transcript: a preview of the text; the full text is read from the file by pointer.
@@ -545,7 +551,7 @@ pub struct Notice {
 #[serde(tag = "agent", rename_all = "lowercase")]
 pub enum State {
     /// Claude Code.
-    Claude(claude::State),
+    Claude(Box<claude::State>),
     /// Codex.
     Codex(codex::State),
     /// DeepSeek Harness.
@@ -556,7 +562,7 @@ impl State {
     /// The state before the first line.
     pub fn new(agent: Agent, hint: &Hint) -> Self {
         match agent {
-            Agent::Claude => Self::Claude(claude::State::new(hint)),
+            Agent::Claude => Self::Claude(Box::new(claude::State::new(hint))),
             Agent::Codex => Self::Codex(codex::State::new(hint)),
             Agent::Dsh => Self::Dsh(dsh::State::new(hint)),
         }

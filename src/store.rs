@@ -6,7 +6,16 @@
 //! is checked: a failed `ROLLBACK` may leave it inside the transaction, so it is then replaced, and
 //! nothing remembered from before the failure is trusted.
 
+pub mod evidence;
+pub mod files;
+pub mod ingest;
+pub mod ledger;
+pub mod meta;
+pub mod query;
+pub mod runs;
 pub mod schema;
+pub mod sessions;
+pub mod transitions;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,6 +27,36 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 /// Every function that changes rows takes one, so that the caller says what commits together.
 #[derive(Debug)]
 pub struct Tx<'a>(pub(crate) &'a Connection);
+
+impl Tx<'_> {
+    /// The rows of some queries as text, columns joined by `|`: for tests that compare whole
+    /// stores. No command prints this.
+    pub fn dump(&self, queries: &[&str]) -> Result<String> {
+        use rusqlite::types::ValueRef;
+        use std::fmt::Write;
+        let mut text = String::new();
+        for sql in queries {
+            let mut statement = self.0.prepare(sql)?;
+            let columns = statement.column_count();
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                for column in 0..columns {
+                    let gap = if column == 0 { "" } else { "|" };
+                    let _ = match row.get_ref(column)? {
+                        ValueRef::Null => write!(text, "{gap}"),
+                        ValueRef::Integer(number) => write!(text, "{gap}{number}"),
+                        ValueRef::Real(number) => write!(text, "{gap}{number}"),
+                        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                            write!(text, "{gap}{}", String::from_utf8_lossy(bytes))
+                        }
+                    };
+                }
+                text.push('\n');
+            }
+        }
+        Ok(text)
+    }
+}
 
 /// The branches that a caller can take after a failed call.
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +109,11 @@ pub enum StoreError {
     /// A stored value that this version cannot read.
     #[error("unreadable value in the database: {0}")]
     Value(String),
+}
+
+/// Makes the folder of a database and the file itself, private both, if they are not there.
+pub fn prepare_folder(path: &Path) -> Result<()> {
+    schema::prepare_folder(path)
 }
 
 /// Result of a call to the store.

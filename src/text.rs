@@ -67,6 +67,11 @@ pub fn width(text: &str) -> usize {
 
 /// Text cut to at most `cells`, an ellipsis in the last one when something is cut.
 pub fn cut(text: &str, cells: usize) -> Cow<'_, str> {
+    cut_with(text, cells, '…')
+}
+
+/// Text cut to at most `cells`, `mark` (one cell wide) in the last one when something is cut.
+pub fn cut_with(text: &str, cells: usize, mark: char) -> Cow<'_, str> {
     if width(text) <= cells {
         return Cow::Borrowed(text);
     }
@@ -83,16 +88,53 @@ pub fn cut(text: &str, cells: usize) -> Cow<'_, str> {
         kept.push_str(grapheme);
         used += more;
     }
-    kept.push('…');
+    kept.push(mark);
     Cow::Owned(kept)
 }
 
 /// Text in exactly `cells`: cut if longer, filled with spaces on the right if shorter.
 pub fn fit(text: &str, cells: usize) -> String {
-    let mut fitted = cut(text, cells).into_owned();
+    fit_with(text, cells, '…')
+}
+
+/// [`fit`] with another mark (one cell wide) than the ellipsis.
+pub fn fit_with(text: &str, cells: usize, mark: char) -> String {
+    let mut fitted = cut_with(text, cells, mark).into_owned();
     let used = width(&fitted);
     fitted.extend(std::iter::repeat_n(' ', cells.saturating_sub(used)));
     fitted
+}
+
+/// Text in lines of at most `cells`, broken at spaces where there are any, never inside a grapheme.
+///
+/// At least one line, however empty the text; a grapheme wider than a line becomes an ellipsis.
+pub fn wrap(text: &str, cells: usize) -> Vec<String> {
+    let cells = cells.max(1);
+    let mut lines = vec![String::new()];
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let Some(last) = lines.last_mut() else { break };
+        let joined = if last.is_empty() { word.to_owned() } else { format!("{last} {word}") };
+        if width(&joined) <= cells {
+            *last = joined;
+            continue;
+        }
+        if !last.is_empty() {
+            lines.push(String::new());
+        }
+        break_word(&mut lines, word, cells);
+    }
+    lines
+}
+
+/// Puts a word into the empty last line, and where it is too long for one into more lines.
+fn break_word(lines: &mut Vec<String>, word: &str, cells: usize) {
+    for grapheme in word.graphemes(true) {
+        let grapheme = if width(grapheme) > cells { "…" } else { grapheme };
+        match lines.last_mut() {
+            Some(last) if width(last) + width(grapheme) <= cells => last.push_str(grapheme),
+            Some(_) | None => lines.push(grapheme.to_owned()),
+        }
+    }
 }
 
 fn is_break(letter: char) -> bool {
@@ -232,6 +274,15 @@ mod tests {
         assert_eq!(fit("ab", 0), "");
     }
 
+    #[test]
+    fn wrapping_breaks_at_spaces_and_only_long_words_elsewhere() {
+        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrap("a /a/long/path b", 6), ["a", "/a/lon", "g/path", "b"]);
+        assert_eq!(wrap("修正支付", 5), ["修正", "支付"]);
+        assert_eq!(wrap("修", 1), ["…"]);
+        assert_eq!(wrap("", 5), [""]);
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -241,6 +292,9 @@ mod tests {
                 prop_assert!(!clean.chars().any(|c| c.is_control() || is_bidi_control(c)));
             }
             prop_assert_eq!(width(&fit(&line(&raw), cells)), cells);
+            for part in wrap(&line(&raw), cells) {
+                prop_assert!(width(&part) <= cells.max(1), "{part:?} in {cells}");
+            }
             prop_assert!(!block(&raw).chars().any(|c| (c.is_control() && c != '\n') || is_bidi_control(c)));
             let once = line(&raw).into_owned();
             prop_assert_eq!(line(&once), once.as_str());

@@ -1,27 +1,342 @@
-//! Adapter (contract stub; being written).
+//! Claude Code: transcripts of sessions and sub-agents, and the two documents beside them.
+//!
+//! A record is read once into its fields (`envelope`), then into what it is (`user`,
+//! `assistant`), and what it is decides what it says. The state holds what one record needs to
+//! know of those before it, each piece with a bound, so that reading may stop and go on between any
+//! two lines. A file's lines count to the session its name tells, whatever their `sessionId` says:
+//! copies made by old versions kept the old one. Only titles are addressed by it.
+//!
+//! Side chains written into their parent's file (1.0.x): with an `agentId` they are that
+//! sub-agent's; without one nobody can be named, so they only move the session's clock.
+
+mod about;
+mod assistant;
+mod bracket;
+mod envelope;
+mod line;
+mod metadata;
+mod ring;
+#[cfg(test)]
+mod tests;
+mod text;
+mod trailer;
+mod user;
 
 use serde::{Deserialize, Serialize};
 
-use super::json::Value;
-use super::{Hint, Record, SessionKey, Span};
+use super::json::{Shape, Value};
+use super::{Hint, Of, Outcome, Place, Record, SessionKey, Span, Tokens, TurnMark, What};
+use about::About;
+use assistant::Assistant;
+use bracket::{Brackets, Half};
+use envelope::{Envelope, Family, word};
+use line::{ID_CHARS, Line};
+use metadata::Leaf;
+use ring::Ring;
+use text::{Command, Tag};
+use trailer::Trailer;
+use user::{Queued, User};
+
+/// Model messages remembered, to count the first line of each. Lines of one message lie close
+/// together; other messages come between only where two writers interleave.
+const MESSAGES_MAX: usize = 32;
+/// Records remembered, to know the leaf of a summary that comes after it.
+const LEAVES_MAX: usize = 64;
+/// Inline sub-agents remembered, to introduce each once.
+const INLINE_MAX: usize = 32;
 
 /// Carried state of one file generation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    hint: Hint,
+    place: Place,
+    /// Native id of the session or sub-agent, from the file's name.
+    id: String,
+    /// The parent of a sub-agent; in the old layout a line tells it.
+    parent: Option<String>,
+    /// The last stamp in the file, ms.
+    last_ms: Option<i64>,
+    /// The newest stamp in the file, ms. It orders titles: stamps go backwards now and then, and
+    /// of two titles in a file the later one must still win.
+    newest_ms: Option<i64>,
+    about: About,
+    /// A sub-agent's task was seen.
+    tasked: bool,
+    /// A slash command stands where a title could come from.
+    commanded: bool,
+    /// A slash command whose next record may be its expansion.
+    expected: Option<Expected>,
+    messages: Ring<MESSAGES_MAX>,
+    leaves: Ring<LEAVES_MAX>,
+    /// Summaries whose leaf has not been seen.
+    summaries: Vec<Leaf>,
+    inline: Ring<INLINE_MAX>,
+    /// Identity and tokens of the last usage said.
+    spent: Option<(u64, Tokens)>,
+    context: Option<u64>,
+    window: Option<u64>,
+    brackets: Brackets,
+    trailer: Trailer,
+}
+
+/// A slash command that waits for its expansion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Expected {
+    at_ms: Option<i64>,
+}
+
+/// A conversation record, read as far as its family asks for.
+#[derive(Debug)]
+enum Said<'a> {
+    User(User<'a>),
+    Assistant(Assistant<'a>),
+    System(System),
+    Queued(Queued<'a>),
+    Attachment,
+    Progress,
+}
+
+/// What a `system` record is.
+#[derive(Debug)]
+enum System {
+    TurnDuration,
+    StopHooks { blocked: bool },
+    ApiError,
+    Boundary,
+    Microcompact,
+    Command(Command),
+    Other,
+}
+
+/// Whose a record is.
+enum Whose {
+    Own,
+    Inline(String),
+    /// A side chain that names nobody.
+    Stray,
 }
 
 impl State {
     /// The state before the first line.
     pub fn new(hint: &Hint) -> Self {
-        Self { hint: hint.clone() }
+        let id = match hint.place {
+            Place::SubAgent | Place::AgentMeta => agent_id(&hint.stem),
+            Place::CustomTitle => hint.folder.as_deref().unwrap_or_default(),
+            Place::Transcript | Place::SessionIndex | Place::Workspace => &hint.stem,
+        };
+        let parent = match hint.place {
+            Place::SubAgent | Place::AgentMeta => hint.folder.clone(),
+            Place::Transcript | Place::CustomTitle | Place::SessionIndex | Place::Workspace => None,
+        };
+        Self {
+            place: hint.place,
+            id: id.to_owned(),
+            parent,
+            last_ms: None,
+            newest_ms: None,
+            about: About::default(),
+            tasked: false,
+            commanded: false,
+            expected: None,
+            messages: Ring::default(),
+            leaves: Ring::default(),
+            summaries: Vec::new(),
+            inline: Ring::default(),
+            spent: None,
+            context: None,
+            window: None,
+            brackets: Brackets::default(),
+            trailer: Trailer::default(),
+        }
     }
 
-    /// The session the file belongs to.
+    /// The session the file belongs to; a document beside the transcripts belongs to none.
     pub fn key(&self) -> Option<SessionKey> {
-        Some(SessionKey::top(self.hint.stem.clone()))
+        match self.place {
+            Place::Transcript => Some(SessionKey::top(self.id.clone())),
+            Place::SubAgent => {
+                self.parent.as_ref().map(|parent| SessionKey::child(self.id.clone(), parent))
+            }
+            Place::AgentMeta | Place::CustomTitle | Place::SessionIndex | Place::Workspace => None,
+        }
     }
 
     /// One JSON object of the file.
-    pub fn object(&mut self, _object: Value<'_>, _span: Span, _out: &mut Vec<Record>) {}
+    pub fn object(&mut self, object: Value<'_>, span: Span, out: &mut Vec<Record>) {
+        match self.place {
+            Place::Transcript | Place::SubAgent => self.line(object, span, out),
+            Place::AgentMeta | Place::CustomTitle => self.document(object, span, out),
+            Place::SessionIndex | Place::Workspace => {}
+        }
+    }
+
+    fn line(&mut self, object: Value<'_>, span: Span, out: &mut Vec<Record>) {
+        let envelope = Envelope::read(object);
+        let at_ms = envelope.stamp_ms();
+        let carried_ms = at_ms.or(self.last_ms);
+        self.last_ms = carried_ms;
+        self.newest_ms = self.newest_ms.max(at_ms);
+        if self.is_sub_agent() && self.parent.is_none() {
+            self.parent = word(envelope.session, ID_CHARS);
+            if self.parent.is_none() {
+                return;
+            }
+        }
+        let mut line = Line { envelope, span, of: Of::File, at_ms, carried_ms, out };
+        match line.envelope.family() {
+            Family::Metadata => self.metadata(&mut line),
+            Family::User => self.conversation(&Said::User(User::read(&envelope)), &mut line),
+            Family::Assistant => {
+                self.conversation(&Said::Assistant(Assistant::read(&envelope)), &mut line);
+            }
+            Family::System => self.conversation(&Said::System(System::read(&envelope)), &mut line),
+            Family::Attachment => {
+                let said = Queued::read(&envelope).map_or(Said::Attachment, Said::Queued);
+                self.conversation(&said, &mut line);
+            }
+            Family::Progress => self.conversation(&Said::Progress, &mut line),
+        }
+    }
+
+    fn conversation(&mut self, said: &Said<'_>, line: &mut Line<'_, '_>) {
+        match self.whose(&line.envelope) {
+            Whose::Own => self.introduce(line),
+            Whose::Inline(agent) => {
+                line.of = Of::Inline(agent);
+                self.introduce_inline(line);
+            }
+            Whose::Stray => {
+                if said.is_activity() {
+                    line.activity();
+                }
+                self.tail(line);
+                return;
+            }
+        }
+        if said.is_activity() {
+            line.activity();
+        }
+        match said {
+            Said::User(user) => self.user(user, line),
+            Said::Assistant(assistant) => self.assistant(assistant, line),
+            Said::System(system) => self.system(system, line),
+            Said::Queued(queued) => queued.rows(line),
+            Said::Attachment | Said::Progress => {}
+        }
+        self.tail(line);
+    }
+
+    /// Behind a conversation record there is no trailer.
+    fn tail(&mut self, line: &mut Line<'_, '_>) {
+        if let Some(left) = self.trailer.other() {
+            line.of = Of::File;
+            line.say(What::Trailer(left));
+        }
+    }
+
+    fn system(&mut self, system: &System, line: &mut Line<'_, '_>) {
+        let _ = self.next_record(line);
+        let done = TurnMark::CloseIfOpen(Outcome::Completed);
+        match system {
+            System::TurnDuration | System::StopHooks { blocked: false } => {
+                line.say(What::Turn(done));
+            }
+            System::Boundary => {
+                self.compaction(Half::Boundary, line);
+                let said = line.envelope.content.and_then(|content| word(Some(content), ID_CHARS));
+                line.note("0", said.unwrap_or_else(|| "Conversation compacted".to_owned()));
+            }
+            System::Command(command) => self.command(command, line),
+            System::StopHooks { blocked: true }
+            | System::ApiError
+            | System::Microcompact
+            | System::Other => {}
+        }
+    }
+
+    /// One half of a compaction's pair; the context is what the boundary says is left.
+    fn compaction(&mut self, half: Half, line: &mut Line<'_, '_>) {
+        // The sub-agents of 1.0.x, the only inline ones, did not compact.
+        if !line.is_own() {
+            return;
+        }
+        let Some(event) = self.brackets.half(half, line) else { return };
+        let left = line.envelope.compact.and_then(|said| said.get("postTokens"));
+        self.context = left.and_then(Value::uint);
+        line.say(What::Compaction(event));
+        line.say(What::Context(self.context));
+    }
+
+    fn whose(&self, envelope: &Envelope<'_>) -> Whose {
+        if self.is_sub_agent() || !envelope::is_set(envelope.sidechain) {
+            return Whose::Own;
+        }
+        word(envelope.agent, ID_CHARS).map_or(Whose::Stray, Whose::Inline)
+    }
+
+    fn is_sub_agent(&self) -> bool {
+        self.place == Place::SubAgent
+    }
+
+    /// Work goes on in the file's session.
+    fn works(&mut self, line: &Line<'_, '_>) {
+        if line.is_own() {
+            self.brackets.work();
+        }
+    }
+
+    /// A record that stands next to a slash command, or no longer.
+    fn next_record(&mut self, line: &Line<'_, '_>) -> Option<Expected> {
+        if line.is_own() { self.expected.take() } else { None }
+    }
+}
+
+impl Said<'_> {
+    /// Whether it is a substantive record (design section 2, *activity*).
+    fn is_activity(&self) -> bool {
+        match self {
+            Self::User(user) => user.is_activity(),
+            Self::Assistant(assistant) => !assistant.is_filler(),
+            Self::System(system) => match system {
+                System::TurnDuration
+                | System::StopHooks { .. }
+                | System::ApiError
+                | System::Boundary
+                | System::Microcompact => true,
+                System::Command(command) => command.is_compact(),
+                System::Other => false,
+            },
+            Self::Queued(_) | Self::Progress => true,
+            Self::Attachment => false,
+        }
+    }
+}
+
+impl System {
+    fn read(envelope: &Envelope<'_>) -> Self {
+        match envelope.subtype.map(Value::raw) {
+            Some(b"\"turn_duration\"") => Self::TurnDuration,
+            Some(b"\"stop_hook_summary\"") => {
+                let blocked = envelope.hook_errors.is_some_and(|errors| match errors.shape() {
+                    Shape::Array => errors.items().next().is_some(),
+                    Shape::String => !errors.is(""),
+                    Shape::Object | Shape::Number | Shape::Bool | Shape::Null => false,
+                });
+                Self::StopHooks { blocked }
+            }
+            Some(b"\"api_error\"") => Self::ApiError,
+            Some(b"\"compact_boundary\"") => Self::Boundary,
+            Some(b"\"microcompact_boundary\"") => Self::Microcompact,
+            Some(b"\"local_command\"") => match envelope.content {
+                Some(text) if text::tag(text) == Tag::Command => Self::Command(Command::read(text)),
+                _ => Self::Other,
+            },
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The agent's id of `agent-<id>.jsonl` and `agent-<id>.meta.json`.
+fn agent_id(stem: &str) -> &str {
+    let stem = stem.strip_suffix(".meta").unwrap_or(stem);
+    stem.strip_prefix("agent-").unwrap_or(stem)
 }

@@ -178,6 +178,7 @@ impl Facts {
                     self.notices.push(notice.clone());
                 }
             }
+            What::Reset => self.reset(),
         }
     }
 
@@ -191,6 +192,26 @@ impl Facts {
         let stamped =
             if self.answers.primary > 0 { &self.last_text } else { &self.last_text_fallback };
         stamped.as_ref().map(|stamped| stamped.text.as_str())
+    }
+
+    /// Forgets what was counted and what was going on; see [`What::Reset`].
+    fn reset(&mut self) {
+        let before = std::mem::take(self);
+        *self = Self {
+            kind: before.kind,
+            fork_of: before.fork_of,
+            cwd: before.cwd,
+            branch: before.branch,
+            model: before.model,
+            version: before.version,
+            started_ms: before.started_ms,
+            context_window: before.context_window,
+            compaction: before.compaction,
+            unknown: before.unknown,
+            notices: before.notices,
+            flaws: before.flaws,
+            ..Self::default()
+        };
     }
 
     fn activity(&mut self, at_ms: Option<i64>, observed_ms: i64) {

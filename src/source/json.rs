@@ -7,9 +7,15 @@
 //! while it skips, since a record cut short and glued to the next one must not pass for one record
 //! (`performance.md` 3.5). A differential test against `serde_json` and a mutation test hold it.
 
+mod salvage;
+mod skeleton;
+
 use std::borrow::Cow;
 
-use memchr::{memchr, memmem};
+use memchr::memchr;
+
+pub use salvage::{Piece, pieces};
+pub use skeleton::{OVERSIZED_FIELD, skeleton};
 
 /// One JSON value, not yet read. Cheap to copy; reading never fails, it answers `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,98 +227,6 @@ impl<'a> Iterator for Items<'a> {
     }
 }
 
-/// A part of a physical line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Piece {
-    /// A complete object.
-    Object {
-        /// First byte in the line.
-        start: usize,
-        /// One past its last byte.
-        end: usize,
-    },
-    /// Something that is no object: a torn part, NULs alone, another JSON value.
-    Damage,
-}
-
-/// Attempts to find a record behind a torn part; bounds the work on a hostile line.
-const SALVAGE_TRIES_MAX: usize = 64;
-
-/// How the records of the three agents begin.
-const OPENERS: [&[u8]; 6] = [
-    b"{\"parentUuid\":",
-    b"{\"type\":\"",
-    b"{\"timestamp\":\"",
-    b"{\"sessionId\":\"",
-    b"{\"isSidechain\":",
-    b"{\"record_type\":\"",
-];
-
-/// Fields of which a record has at least one and a content block inside a record has none.
-const RECORD_FIELDS: [&str; 9] = [
-    "sessionId",
-    "timestamp",
-    "uuid",
-    "seq",
-    "seq0",
-    "payload",
-    "leafUuid",
-    "messageId",
-    "parentUuid",
-];
-
-/// The objects of a physical line, and what lies between them.
-///
-/// An empty line, or white space alone, has no pieces. NULs count as damage only when nothing else
-/// is on the line.
-pub fn pieces(line: &[u8]) -> Vec<Piece> {
-    let line_start = if line.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-    let mut at = skip_blank(line, line_start);
-    if at == line.len() {
-        let blank = line.iter().all(u8::is_ascii_whitespace) || line.len() == line_start;
-        return if blank { Vec::new() } else { vec![Piece::Damage] };
-    }
-    let mut found = Vec::with_capacity(1);
-    let mut tries = 0;
-    while at < line.len() {
-        if let Some(end) = object_end(line, at) {
-            found.push(Piece::Object { start: at, end });
-            at = skip_blank(line, end);
-            continue;
-        }
-        found.push(Piece::Damage);
-        match resync(line, at + 1, &mut tries) {
-            Some(next) => at = next,
-            None => break,
-        }
-    }
-    found
-}
-
-/// The start of the next whole record at or after `from`: one that reaches the end of the line, or
-/// stands before another object or a run of NULs.
-fn resync(line: &[u8], mut from: usize, tries: &mut usize) -> Option<usize> {
-    while *tries < SALVAGE_TRIES_MAX {
-        *tries += 1;
-        let rest = line.get(from..)?;
-        let next = OPENERS.iter().filter_map(|opener| memmem::find(rest, opener)).min()?;
-        let start = from + next;
-        if let Some(end) = object_end(line, start) {
-            let behind = line.get(end..)?.trim_ascii_start().first();
-            let object = Value::new(line.get(start..end)?);
-            if matches!(behind, None | Some(b'{' | 0)) && is_record(object) {
-                return Some(start);
-            }
-        }
-        from = start + 1;
-    }
-    None
-}
-
-fn is_record(object: Value<'_>) -> bool {
-    object.fields().any(|(key, _)| RECORD_FIELDS.iter().any(|name| key.is(name)))
-}
-
 /// One past the object that starts at `at`; `None` if none does, or it is not whole.
 pub fn object_end(raw: &[u8], at: usize) -> Option<usize> {
     if raw.get(at) != Some(&b'{') {
@@ -420,14 +334,6 @@ fn skip(raw: &[u8], mut at: usize, separator: u8) -> usize {
     at
 }
 
-/// Past white space and NULs.
-fn skip_blank(raw: &[u8], mut at: usize) -> usize {
-    while raw.get(at).is_some_and(|byte| byte.is_ascii_whitespace() || *byte == 0) {
-        at += 1;
-    }
-    at
-}
-
 /// The inside of a string, decoded, up to `chars_max` characters.
 fn unescape(inner: &[u8], chars_max: usize) -> String {
     let mut text = String::with_capacity(inner.len().min(chars_max.saturating_mul(2)).min(4096));
@@ -490,89 +396,6 @@ fn hex4(raw: &[u8], at: usize) -> Option<u32> {
         return None;
     }
     u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
-}
-
-/// The field a [`skeleton`] adds: the length of the line it stands for, bytes.
-pub const OVERSIZED_FIELD: &str = "lullwatchOversizedBytes";
-
-/// Top-level fields that follow the payload in Claude's lines, so that the tail tells them.
-const TAIL_FIELDS: [&str; 12] = [
-    "type",
-    "uuid",
-    "timestamp",
-    "sessionId",
-    "cwd",
-    "version",
-    "gitBranch",
-    "requestId",
-    "isSidechain",
-    "agentId",
-    "isMeta",
-    "isCompactSummary",
-];
-/// Longest scalar kept, bytes.
-const SCALAR_BYTES_MAX: usize = 1024;
-
-/// A small object that stands for a line too long to read: the scalar fields that its head shows
-/// (down to the payload's own) and the top-level ones that its tail shows.
-///
-/// `None` when the line is no object at all.
-pub fn skeleton(head: &[u8], tail: &[u8], line_bytes: u64) -> Option<Vec<u8>> {
-    let head = head.trim_ascii_start();
-    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    if head.first() != Some(&b'{') || tail.trim_ascii_end().last() != Some(&b'}') {
-        return None;
-    }
-    let mut object = format!("{{\"{OVERSIZED_FIELD}\":{line_bytes}").into_bytes();
-    let mut seen: Vec<Vec<u8>> = Vec::new();
-    copy_scalars(head, 2, &mut object, &mut seen);
-    for name in TAIL_FIELDS {
-        if seen.iter().any(|key| key == name.as_bytes()) {
-            continue;
-        }
-        let needle = format!(",\"{name}\":");
-        if let Some(found) = memmem::rfind(tail, needle.as_bytes()) {
-            let at = found + needle.len();
-            if let Some(value) = value_end(tail, at).and_then(|end| tail.get(at..end)) {
-                copy_field(name.as_bytes(), value, &mut object);
-            }
-        }
-    }
-    object.push(b'}');
-    Some(object)
-}
-
-/// Copies the scalars of a possibly cut object; of the value it is cut in, those one level down.
-fn copy_scalars(raw: &[u8], depth: usize, into: &mut Vec<u8>, seen: &mut Vec<Vec<u8>>) {
-    let mut fields = Fields { raw, at: 1 };
-    for (key, value) in fields.by_ref() {
-        copy_field(key.0, value.raw, into);
-        seen.push(key.0.to_vec());
-    }
-    let at = skip(raw, fields.at, b',');
-    let Some(key_end) = string_end(raw, at) else { return };
-    let start = skip(raw, key_end, b':');
-    let (Some(key), Some(b'{')) = (raw.get(at + 1..key_end - 1), raw.get(start)) else { return };
-    if depth > 1 {
-        let mut nested = b"{\"cut\":true".to_vec();
-        copy_scalars(raw.get(start..).unwrap_or_default(), depth - 1, &mut nested, &mut Vec::new());
-        nested.push(b'}');
-        into.extend_from_slice(b",\"");
-        into.extend_from_slice(key);
-        into.extend_from_slice(b"\":");
-        into.extend_from_slice(&nested);
-        seen.push(key.to_vec());
-    }
-}
-
-fn copy_field(key: &[u8], value: &[u8], into: &mut Vec<u8>) {
-    let scalar = !matches!(value.first(), Some(b'{' | b'[') | None);
-    if scalar && value.len() <= SCALAR_BYTES_MAX {
-        into.extend_from_slice(b",\"");
-        into.extend_from_slice(key);
-        into.extend_from_slice(b"\":");
-        into.extend_from_slice(value);
-    }
 }
 
 #[cfg(test)]
@@ -665,6 +488,31 @@ mod tests {
         assert!(value.at(&["message", "role"]).unwrap().is("user"));
         assert_eq!(value.get("timestamp").and_then(Value::time_ms), Some(1_767_225_600_000));
         assert_eq!(skeleton(b"[1,2", b"3]", 9), None);
+    }
+
+    #[test]
+    fn a_skeleton_shows_the_block_that_the_head_is_cut_in() {
+        let origin = r#""type":"user","origin":{"kind":"human"}"#;
+        let text = r#"{"type":"text","text":"Why?"}"#;
+        let block = r#"{"type":"image","source":{"data":"AA"#;
+        let head = format!(r#"{{{origin},"message":{{"role":"user","content":[{text},{block}"#);
+        let bytes = skeleton(head.as_bytes(), br#"AA"}}]},"uuid":"u-1"}"#, 99).unwrap();
+        let block = r#"{"cut":true,"type":"image","source":{"cut":true}}"#;
+        let message = format!(r#"{{"cut":true,"role":"user","content":[{text},{block}]}}"#);
+        assert_eq!(
+            String::from_utf8(bytes).unwrap(),
+            format!(r#"{{"{OVERSIZED_FIELD}":99,{origin},"message":{message},"uuid":"u-1"}}"#)
+        );
+    }
+
+    #[test]
+    fn a_skeleton_of_a_deep_head_is_shallow() {
+        for opener in ["[", "{\"a\":", "[{\"a\":[", "[1,"] {
+            let head = format!("{{\"a\":{}", opener.repeat(20_000));
+            let bytes = skeleton(head.as_bytes(), b"}", 99).unwrap();
+            assert_eq!(object_end(&bytes, 0), Some(bytes.len()), "{opener}");
+            assert!(bytes.len() < 200, "{opener}");
+        }
     }
 
     fn any_json() -> impl Strategy<Value = serde_json::Value> {

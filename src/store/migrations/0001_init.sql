@@ -17,8 +17,9 @@ CREATE TABLE roots (
 ) STRICT;
 
 -- One row per file generation. A rewritten or replaced file gets a new row; the old one stops
--- counting (live = 0) in the same transaction. Its cursor: the offset of the last complete line of
--- the decoded file, and for zstd the offset of the frame that follows it.
+-- counting (live = 0) in the same transaction. Its cursor: the decoded offset behind the last
+-- complete line, and the frame in which reading goes on: where it starts in the file, and at which
+-- decoded offset (both equal `position` in a plain file).
 CREATE TABLE source_files (
     id            INTEGER PRIMARY KEY,
     root_id       INTEGER NOT NULL,
@@ -33,6 +34,7 @@ CREATE TABLE source_files (
     mtime_ms      INTEGER NOT NULL,
     position      INTEGER NOT NULL DEFAULT 0,
     frame_at      INTEGER NOT NULL DEFAULT 0,
+    frame_position INTEGER NOT NULL DEFAULT 0,
     head_len      INTEGER NOT NULL DEFAULT 0,
     head_hash     INTEGER NOT NULL DEFAULT 0,
     tail_len      INTEGER NOT NULL DEFAULT 0,
@@ -48,8 +50,10 @@ CREATE UNIQUE INDEX source_files_path ON source_files (path) WHERE live = 1;
 CREATE INDEX source_files_dead ON source_files (id) WHERE live = 0;
 
 -- One row per session identity, whatever files it lies in. `facts` is the merge of its live
--- generations (JSON). The columns behind `status` are written by lifecycle::apply alone, except
--- `deadline_ms`, `checked_ms` and `dirty`, which are the reconciler's notes.
+-- generations (JSON). `status` and what follows it are written by lifecycle::apply alone, except
+-- `deadline_ms` and `checked_ms`: they, `sign_of_life_ms` and `anchored_ms` are the reconciler's
+-- notes, and it clears `dirty`. `sign_of_life_ms` is null unless it differs from the last activity;
+-- `anchored_ms` is the last activity that lay ahead of the clock and that it stands in for.
 CREATE TABLE sessions (
     id               INTEGER PRIMARY KEY,
     host             TEXT NOT NULL,
@@ -66,6 +70,7 @@ CREATE TABLE sessions (
     last_activity_ms INTEGER,
     child_activity_ms INTEGER,
     sign_of_life_ms  INTEGER,
+    anchored_ms      INTEGER,
     clock_ahead      INTEGER NOT NULL DEFAULT 0,
     shares_usage     INTEGER NOT NULL DEFAULT 0,
     dirty            INTEGER NOT NULL DEFAULT 1,
@@ -87,8 +92,9 @@ CREATE TABLE sessions (
     UNIQUE (agent, native_id, parent_native_id, host)
 ) STRICT;
 CREATE INDEX sessions_parent ON sessions (agent, parent_native_id) WHERE parent_native_id <> '';
-CREATE INDEX sessions_due ON sessions (deadline_ms) WHERE deadline_ms IS NOT NULL;
-CREATE INDEX sessions_dirty ON sessions (id) WHERE dirty = 1;
+CREATE INDEX sessions_due ON sessions (status, deadline_ms)
+    WHERE deadline_ms IS NOT NULL AND nested = 0;
+CREATE INDEX sessions_dirty ON sessions (id) WHERE dirty = 1 AND nested = 0;
 
 -- What one generation says of one session (JSON of source::facts::Facts).
 CREATE TABLE facts (
@@ -99,7 +105,8 @@ CREATE TABLE facts (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX facts_session ON facts (session_id);
 
--- Titles as addressed: the session they are for need not be the file's, nor exist yet.
+-- Titles as addressed: the session they are for need not be the file's, nor exist yet. Of each
+-- kind the last one of a generation is kept (of slash commands the first).
 CREATE TABLE titles (
     generation       INTEGER NOT NULL,
     position         INTEGER NOT NULL,
@@ -109,7 +116,7 @@ CREATE TABLE titles (
     parent_native_id TEXT NOT NULL DEFAULT '',
     at_ms            INTEGER NOT NULL,
     text             TEXT NOT NULL,
-    PRIMARY KEY (generation, position, kind, native_id)
+    PRIMARY KEY (generation, kind, native_id, parent_native_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX titles_to ON titles (agent, native_id, parent_native_id);
 
@@ -230,8 +237,14 @@ CREATE TABLE status_transitions (
     metadata        TEXT NOT NULL DEFAULT '{}'
 ) STRICT;
 CREATE INDEX status_transitions_entity ON status_transitions (entity_type, entity_id, id);
+-- The population of the delivery ledger; its condition is that of every ledger query.
+CREATE INDEX status_transitions_terminal ON status_transitions (id)
+    WHERE previous_status IS NOT NULL AND previous_status <> status AND origin = 'mirror'
+    AND status IN
+        ('completed', 'completed_empty', 'failed', 'timed_out', 'aborted', 'cancelled');
 
 -- Overrides, rejections, migrations. A repeated rejection counts up instead of adding a row.
+-- `after_end` says what an override took back: 'silence' or 'exit'.
 CREATE TABLE admin_events (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     action        TEXT NOT NULL,
@@ -239,12 +252,15 @@ CREATE TABLE admin_events (
     entity_id     INTEGER NOT NULL,
     transition_id INTEGER,
     actor         TEXT NOT NULL,
+    after_end     TEXT,
     details       TEXT NOT NULL,
     created_ms    INTEGER NOT NULL,
     last_ms       INTEGER NOT NULL,
     repeats       INTEGER NOT NULL DEFAULT 1
 ) STRICT;
-CREATE INDEX admin_events_action ON admin_events (action, id);
+CREATE INDEX admin_events_counts ON admin_events (action, after_end, repeats);
+CREATE INDEX admin_events_newest ON admin_events (last_ms, id);
+CREATE INDEX admin_events_entity ON admin_events (entity_type, entity_id);
 
 CREATE TABLE consumers (
     name       TEXT PRIMARY KEY,

@@ -1,0 +1,195 @@
+//! `--once`, and the pass that every reading command runs first if it can.
+//!
+//! With the writer lock free it mirrors and reconciles; while another process writes, it waits for
+//! that one's next complete pass; and if neither comes in time it prints what there is and says so.
+
+use std::io::{self, BufWriter, Write};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::engine::{self, Engine};
+use super::lock::{self, Holder, STALLED_MS};
+use super::{Exit, Setting, complain};
+use crate::clock::Clock;
+use crate::report;
+use crate::snapshot::{self, Beside, Query, Snapshot};
+use crate::store::{Reader, StoreError};
+
+/// How long `--once` waits for the writer lock, or for the writer's next pass, ms.
+const PATIENCE_MS: i64 = 9_000;
+/// How often it looks, ms.
+const LOOK_MS: u64 = 25;
+
+/// A store brought up to date as far as it could be, to be read.
+#[derive(Debug)]
+pub struct View {
+    /// The connection.
+    pub reader: Reader,
+    /// What is known beside the store.
+    pub beside: Beside,
+    /// Work counters.
+    pub stats: Vec<String>,
+}
+
+/// How much a command may wait for a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// Up to 9 s.
+    Wait,
+    /// Not at all.
+    None,
+}
+
+/// `--once`.
+pub fn once(setting: &Setting) -> anyhow::Result<Exit> {
+    let mut view = up_to_date(setting, Patience::Wait)?;
+    let snapshot = load(setting, &mut view)?;
+    print(|out| {
+        if setting.json {
+            report::json::snapshot(out, &snapshot)
+        } else {
+            report::table::sessions(out, &snapshot, setting.style())
+        }
+    })?;
+    finish(setting, &view, snapshot.counts.attention > 0)
+}
+
+/// Work counters and the exit code.
+pub fn finish(setting: &Setting, view: &View, attention: bool) -> anyhow::Result<Exit> {
+    if setting.config.stats {
+        let mut err = io::stderr();
+        for line in &view.stats {
+            writeln!(err, "{line}").ok();
+        }
+    }
+    Ok(if setting.exit_code && attention { Exit::Attention } else { Exit::Fine })
+}
+
+/// Writes to stdout, buffered; a closed pipe comes back as an error that `run` takes for an end.
+pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    write(&mut out)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// The snapshot that was asked for.
+pub fn load(setting: &Setting, view: &mut View) -> anyhow::Result<Snapshot> {
+    let now_ms = setting.clock.now_ms();
+    let query = query(setting, now_ms);
+    Ok(view.reader.read(|tx| snapshot::load(tx, &query, &view.beside, now_ms))?)
+}
+
+/// The display filters that were typed.
+pub fn query(setting: &Setting, now_ms: i64) -> Query {
+    Query {
+        agent: setting.config.agent.map(|agent| agent.word().to_owned()),
+        since_ms: setting.config.since_ms.map(|since| now_ms.saturating_sub(since)),
+        children: setting.children,
+        consumer: Some(setting.config.consumer.clone()),
+        open: None,
+    }
+}
+
+/// Runs a pass, or waits for the writer's; then opens the store to read.
+pub fn up_to_date(setting: &Setting, patience: Patience) -> anyhow::Result<View> {
+    let began_ms = setting.clock.awake_ms();
+    let budget_ms = match patience {
+        Patience::Wait => PATIENCE_MS,
+        Patience::None => 0,
+    };
+    let first = lock::read(&setting.config.db);
+    let (_keep, never) = mpsc::channel::<()>();
+    loop {
+        let left_ms = budget_ms - (setting.clock.awake_ms() - began_ms);
+        let busy = Duration::from_millis(left_ms.clamp(500, PATIENCE_MS).cast_unsigned());
+        match engine::try_open(setting, busy) {
+            Ok(Some(engine)) => return written(setting, engine),
+            Ok(None) => {}
+            Err(error) => return read_only(setting, error),
+        }
+        let holder = lock::read(&setting.config.db).unwrap_or_default();
+        let passed =
+            first.is_some_and(|first| first.pid == holder.pid && holder.passes > first.passes);
+        if passed || left_ms <= 0 {
+            return viewed(setting, holder);
+        }
+        let _ = never.recv_timeout(Duration::from_millis(LOOK_MS));
+    }
+}
+
+/// As the writer.
+fn written(setting: &Setting, mut engine: Engine) -> anyhow::Result<View> {
+    let outcome = engine.pass();
+    if let Err(error) = outcome {
+        return read_only(setting, error);
+    }
+    let beside = engine.beside(&setting.host)?;
+    for warning in &beside.mirror.warnings {
+        complain(warning);
+    }
+    let view = View { stats: engine.stats(), beside, reader: Reader::open(&setting.config.db)? };
+    Ok(view)
+}
+
+/// Beside a process that writes.
+fn viewed(setting: &Setting, holder: Holder) -> anyhow::Result<View> {
+    let state = if is_stalled(holder) { "writer stalled" } else { "writer" };
+    complain(&format!(
+        "{state}, pid {}, holds {}; showing what it has written",
+        holder.pid,
+        setting.config.db.display()
+    ));
+    let reader = Reader::open(&setting.config.db)?;
+    let beside = beside_of(setting, holder);
+    Ok(View { reader, beside, stats: Vec::new() })
+}
+
+/// What a viewer knows of the writer.
+pub fn beside_of(setting: &Setting, holder: Holder) -> Beside {
+    Beside {
+        host: setting.host.clone(),
+        mirror: snapshot::Mirror {
+            writer: false,
+            writer_pid: Some(holder.pid),
+            writer_stalled: is_stalled(holder),
+            backlog_bytes: holder.backlog_bytes,
+            complete: holder.passes > 0 && holder.backlog_bytes == 0,
+            ..snapshot::Mirror::default()
+        },
+        as_of_ms: holder.as_of_ms,
+    }
+}
+
+fn is_stalled(holder: Holder) -> bool {
+    Clock::default().now_ms() - holder.heartbeat_ms > STALLED_MS
+}
+
+/// The store cannot be written now: what it holds is shown, if it can be read and is of our
+/// version; else the error stands.
+fn read_only(setting: &Setting, error: anyhow::Error) -> anyhow::Result<View> {
+    let passing =
+        error.chain().filter_map(|cause| cause.downcast_ref::<StoreError>()).any(|cause| {
+            matches!(
+                cause,
+                StoreError::Busy { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }
+            )
+        });
+    if !passing {
+        return Err(error);
+    }
+    let Ok(mut reader) = Reader::open(&setting.config.db) else { return Err(error) };
+    reader
+        .read(|tx| tx.dump(&["SELECT count(*) FROM sessions"]))
+        .with_context(|| format!("{error:#}"))?;
+    complain(&format!("{error:#}; showing what it held before"));
+    let holder = lock::read(&setting.config.db).unwrap_or_default();
+    let beside = Beside {
+        host: setting.host.clone(),
+        mirror: snapshot::Mirror::default(),
+        as_of_ms: holder.as_of_ms,
+    };
+    Ok(View { reader, beside, stats: Vec::new() })
+}

@@ -1,0 +1,118 @@
+//! The reading thread of the TUI: a read-only connection, from which it makes a picture whenever
+//! something may have changed. The latest picture wins; the screen never waits for one.
+//!
+//! Full texts are read here too, from the transcripts by pointer, and verified: a file that is gone
+//! or changed gives a sentence instead.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+
+use super::Setting;
+use crate::mirror::pointer::{self, Lost};
+use crate::snapshot::{self, Beside, Picture, Pointer, Query};
+use crate::source;
+use crate::store::Reader;
+use crate::ui::Reply;
+
+/// How often another process's writes are looked for.
+const LOOK: Duration = Duration::from_millis(400);
+/// Longest full text shown, characters.
+const TEXT_CHARS_MAX: usize = 200_000;
+
+/// What the reading thread is told.
+#[derive(Debug)]
+pub enum Wish {
+    /// Make pictures with this query from now on.
+    Query(Query),
+    /// The store may have changed; this is known beside it.
+    Beside(Box<Beside>),
+    /// Read the full text of a message.
+    Message {
+        /// Its id.
+        id: i64,
+        /// Where it lies.
+        pointer: Pointer,
+    },
+}
+
+/// Runs until nobody sends wishes any more.
+pub fn run(
+    setting: &Setting,
+    wishes: &Receiver<Wish>,
+    pictures: &watch::Sender<Option<Arc<Picture>>>,
+    replies: &mpsc::Sender<Reply>,
+    mut query: Query,
+) {
+    let mut beside = Beside { host: setting.host.clone(), ..Beside::default() };
+    let mut reader: Option<Reader> = None;
+    let mut seen_version = None;
+    loop {
+        let mut changed = false;
+        match wishes.recv_timeout(LOOK) {
+            Ok(wish) => {
+                for wish in std::iter::once(wish).chain(wishes.try_iter()) {
+                    match wish {
+                        Wish::Query(new) => {
+                            query = new;
+                            changed = true;
+                        }
+                        Wish::Beside(new) => {
+                            beside = *new;
+                            changed = true;
+                        }
+                        Wish::Message { id, pointer } => {
+                            let text = full_text(&pointer);
+                            // The screen that asked may be gone.
+                            let _ = replies.blocking_send(Reply::Message { id, text });
+                        }
+                    }
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        if reader.is_none() {
+            reader = Reader::open(&setting.config.db).ok();
+            changed = reader.is_some();
+        }
+        let Some(open) = reader.as_mut() else { continue };
+        let version = open.data_version().ok();
+        if !changed && version == seen_version {
+            continue;
+        }
+        seen_version = version;
+        let now_ms = setting.clock.now_ms();
+        match open.read(|tx| snapshot::picture(tx, &query, &beside, now_ms)) {
+            Ok(picture) => {
+                // Nobody looks any more: the next wish tells.
+                let _ = pictures.send(Some(Arc::new(picture)));
+            }
+            Err(error) => {
+                let _ = replies.try_send(Reply::Failed(error.to_string()));
+                reader = None;
+            }
+        }
+    }
+}
+
+/// The full text of a message, or a sentence that says why it cannot be had.
+fn full_text(pointer: &Pointer) -> Result<String, String> {
+    let path = PathBuf::from(OsString::from_vec(pointer.path.clone()));
+    let bytes =
+        pointer::read(&path, pointer.offset, pointer.bytes, pointer.hash).map_err(|lost| {
+            match lost {
+                Lost::Gone => "the transcript is gone; this is what was kept of the message",
+                Lost::Changed => "the transcript has changed; this is what was kept of the message",
+                Lost::TooLong => "too long to read whole; this is what was kept of the message",
+                Lost::Unreadable => "the transcript cannot be read; this is what was kept of it",
+            }
+            .to_owned()
+        })?;
+    Ok(source::display::text(&bytes, TEXT_CHARS_MAX))
+}

@@ -1,0 +1,383 @@
+//! The writer's loop for the TUI and for `watch`: bounded steps, with an ear for orders between
+//! them, and a rest until something is due.
+//!
+//! A process that does not hold the writer lock is a viewer: it looks every second whether the lock
+//! has fallen free, and takes over. Every wake has the same order: scan, read, reconcile.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::engine::{self, Engine};
+use super::lock::{self, Holder};
+use super::watcher::{Mode, Watcher};
+use super::{Setting, once};
+use crate::delivery::{self, Acked, Which};
+use crate::reconcile::Pass;
+use crate::snapshot::Beside;
+use crate::store::{Store, StoreError};
+
+/// A scan at least this often, whatever the events say, ms.
+const SCAN_MS: i64 = 30_000;
+/// While polling: everything this often, ms …
+const POLL_ALL_MS: i64 = 4_000;
+/// … and what changed lately this often, ms.
+const POLL_HOT_MS: i64 = 250;
+/// A file is hot for so long after its last change, ms.
+const HOT_MS: i64 = 600_000;
+/// Hot files polled at most.
+const HOT_FILES_MAX: usize = 32;
+/// A viewer tries to take over this often, ms.
+const TAKE_OVER_MS: i64 = 1_000;
+/// The writer shows that it lives at least this often, ms.
+const BEAT_MS: i64 = 5_000;
+/// While files are being read: reconcile and show what there is this often, ms.
+const SHOW_MS: i64 = 300;
+/// After a folder was made, what was written in it at once is looked for after these times, ms.
+const AFTER_MADE_MS: [i64; 3] = [100, 500, 2_000];
+/// Waits after a failed write: doubling between these, ms.
+const RETRY_MS: (i64, i64) = (100, 10_000);
+/// How long a write waits for other programs.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// What a worker is told.
+#[derive(Debug)]
+pub enum Order {
+    /// These paths may have changed.
+    Changed {
+        /// The paths.
+        paths: Vec<PathBuf>,
+        /// Something was made there.
+        made: bool,
+    },
+    /// Look at everything now.
+    Rescan,
+    /// Acknowledge deliveries.
+    Acknowledge {
+        /// Transition ids.
+        ids: Vec<i64>,
+        /// For whom.
+        consumer: String,
+    },
+    /// Finish the step and let go of the lock; answer when done.
+    Suspend(oneshot::Sender<()>),
+    /// Go on.
+    Resume,
+    /// End.
+    Stop,
+}
+
+/// What a worker tells.
+#[derive(Debug)]
+pub enum News {
+    /// The store has changed, or what is known beside it.
+    Changed {
+        /// What is known beside the store.
+        beside: Beside,
+        /// What was moved.
+        pass: Pass,
+    },
+    /// Deliveries have been acknowledged for a consumer.
+    Acknowledged(Acked, String),
+    /// These could not be.
+    NotAcknowledged {
+        /// Transition ids.
+        ids: Vec<i64>,
+        /// Why.
+        why: String,
+    },
+    /// Something went wrong; it is tried again.
+    Fault(String),
+}
+
+/// Why a part of the loop ended.
+enum Turn {
+    Stop,
+    Suspended,
+    Lost,
+}
+
+/// The loop's memory that outlives a change between writer and viewer.
+struct Worker<'a> {
+    setting: &'a Setting,
+    orders: &'a Receiver<Order>,
+    watcher: Watcher,
+    news: &'a mut dyn FnMut(News),
+    retry_ms: i64,
+}
+
+/// Runs until it is told to stop. `send` is the other end of `orders`, for file events.
+pub fn run(
+    setting: &Setting,
+    orders: &Receiver<Order>,
+    send: SyncSender<Order>,
+    news: &mut dyn FnMut(News),
+) {
+    let watcher = Watcher::new(send);
+    let mut worker = Worker { setting, orders, watcher, news, retry_ms: RETRY_MS.0 };
+    loop {
+        let turn = match engine::try_open(setting, BUSY) {
+            Ok(Some(engine)) => worker.write(engine),
+            Ok(None) => worker.view(),
+            Err(error) => {
+                (worker.news)(News::Fault(format!("{error:#}")));
+                worker.rest(TAKE_OVER_MS)
+            }
+        };
+        match turn {
+            Turn::Stop => return,
+            Turn::Lost => {}
+            Turn::Suspended => {
+                if worker.sleep_until_resumed() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Worker<'_> {
+    /// As the writer, until told otherwise.
+    fn write(&mut self, mut engine: Engine) -> Turn {
+        let mut times = Times::default();
+        loop {
+            match self.round(&mut engine, &mut times) {
+                Ok(None) => self.retry_ms = RETRY_MS.0,
+                Ok(Some(turn)) => return turn,
+                Err(error) => {
+                    (self.news)(News::Fault(format!("{error:#}")));
+                    let wait = self.retry_ms;
+                    self.retry_ms = (wait * 2).min(RETRY_MS.1);
+                    times.scan_at = 0;
+                    if let Some(turn) = self.obey(&mut engine, &mut times, wait) {
+                        return turn;
+                    }
+                }
+            }
+        }
+    }
+
+    /// One wake: scan if it is due, read, reconcile, rest.
+    fn round(&mut self, engine: &mut Engine, times: &mut Times) -> anyhow::Result<Option<Turn>> {
+        let clock = self.setting.clock;
+        let judging = engine.next_deadline()?.is_some_and(|due| due < clock.now_ms());
+        if judging || times.scan_at <= clock.awake_ms() || self.watcher.take_overflow() {
+            self.scan(engine, times)?;
+        }
+        while engine.step()? {
+            if let Some(turn) = self.obey(engine, times, 0) {
+                return Ok(Some(turn));
+            }
+            if times.show_at <= clock.awake_ms() {
+                let pass = engine.reconcile()?;
+                self.show(engine, pass)?;
+                times.show_at = clock.awake_ms() + SHOW_MS;
+            }
+        }
+        let pass = engine.reconcile()?;
+        let tidied = engine.tidy()?;
+        if times.looked || !pass.moved.is_empty() || tidied {
+            engine.finish_pass();
+            times.looked = false;
+            self.show(engine, pass)?;
+        }
+        let wait = self.wait_ms(engine, times)?;
+        Ok(self.obey(engine, times, wait))
+    }
+
+    fn scan(&mut self, engine: &mut Engine, times: &mut Times) -> anyhow::Result<()> {
+        let clock = self.setting.clock;
+        let safety = times.announced_since_scan.is_empty();
+        let grown = engine.scan()?;
+        let unannounced =
+            grown.iter().filter(|path| !times.announced_since_scan.contains(path)).count();
+        if times.scanned_before && safety {
+            self.watcher.self_test(unannounced);
+        }
+        self.watcher.cover(&engine.watch_folders());
+        times.scanned_before = true;
+        times.announced_since_scan.clear();
+        times.looked = true;
+        times.scan_at = clock.awake_ms()
+            + match self.watcher.mode() {
+                Mode::Events => SCAN_MS,
+                Mode::Polling(_) => POLL_ALL_MS,
+            };
+        Ok(())
+    }
+
+    /// How long nothing is due, ms.
+    fn wait_ms(&self, engine: &mut Engine, times: &Times) -> anyhow::Result<i64> {
+        let clock = self.setting.clock;
+        let mut wait = (times.scan_at - clock.awake_ms()).min(BEAT_MS);
+        if let Some(due) = engine.next_deadline()? {
+            // Strictly past its deadline is due.
+            wait = wait.min(due.saturating_add(1) - clock.now_ms());
+        }
+        if *self.watcher.mode() != Mode::Events {
+            wait = wait.min(POLL_HOT_MS);
+        }
+        Ok(wait.clamp(0, SCAN_MS))
+    }
+
+    /// Takes orders for so long; returns early after one that wants work.
+    fn obey(&mut self, engine: &mut Engine, times: &mut Times, wait_ms: i64) -> Option<Turn> {
+        let clock = self.setting.clock;
+        let mut wait = Duration::from_millis(wait_ms.max(0).cast_unsigned());
+        loop {
+            let order = match self.orders.recv_timeout(wait) {
+                Ok(order) => order,
+                Err(RecvTimeoutError::Timeout) => {
+                    engine.beat();
+                    if *self.watcher.mode() != Mode::Events && wait_ms > 0 {
+                        let hot = engine.hot_files(clock.now_ms() - HOT_MS, HOT_FILES_MAX);
+                        times.looked |= engine.look_at(&hot).queued;
+                    }
+                    return None;
+                }
+                Err(RecvTimeoutError::Disconnected) => return Some(Turn::Stop),
+            };
+            match order {
+                Order::Changed { paths, made } => {
+                    let look = engine.look_at(&paths);
+                    times.looked |= look.queued;
+                    times.announced_since_scan.extend(paths);
+                    if look.unknown {
+                        times.scan_at = 0;
+                    }
+                    if made {
+                        times.after_made(clock.awake_ms());
+                    }
+                }
+                Order::Rescan => times.scan_at = 0,
+                Order::Acknowledge { ids, consumer } => {
+                    let now_ms = clock.now_ms();
+                    let acked = acknowledge(&mut engine.store, &ids, &consumer, now_ms);
+                    self.tell_acknowledged(acked, ids, consumer);
+                    times.looked = true;
+                }
+                Order::Suspend(done) => {
+                    let _ = done.send(());
+                    return Some(Turn::Suspended);
+                }
+                Order::Resume => {}
+                Order::Stop => return Some(Turn::Stop),
+            }
+            // What came together is looked at together.
+            wait = Duration::ZERO;
+        }
+    }
+
+    fn show(&mut self, engine: &mut Engine, pass: Pass) -> anyhow::Result<()> {
+        let mut beside = engine.beside(&self.setting.host)?;
+        if let Mode::Polling(why) = self.watcher.mode() {
+            beside.mirror.warnings.insert(0, why.clone());
+        }
+        (self.news)(News::Changed { beside, pass });
+        Ok(())
+    }
+
+    /// As a viewer, until the lock falls free.
+    fn view(&mut self) -> Turn {
+        let mut last = None;
+        loop {
+            let holder = lock::read(&self.setting.config.db).unwrap_or_default();
+            if last != Some(holder) {
+                self.show_viewed(holder);
+                last = Some(holder);
+            }
+            match self.rest(TAKE_OVER_MS) {
+                Turn::Lost => {}
+                turn => return turn,
+            }
+            if !lock::is_held(&self.setting.config.db) {
+                return Turn::Lost;
+            }
+        }
+    }
+
+    fn show_viewed(&mut self, holder: Holder) {
+        let beside = once::beside_of(self.setting, holder);
+        (self.news)(News::Changed { beside, pass: Pass::default() });
+    }
+
+    /// Without an engine: only acknowledgements can be obeyed.
+    fn rest(&mut self, wait_ms: i64) -> Turn {
+        let wait = Duration::from_millis(wait_ms.cast_unsigned());
+        match self.orders.recv_timeout(wait) {
+            Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => Turn::Stop,
+            Ok(Order::Suspend(done)) => {
+                let _ = done.send(());
+                Turn::Suspended
+            }
+            Ok(Order::Acknowledge { ids, consumer }) => {
+                let now_ms = self.setting.clock.now_ms();
+                let acked = Store::open(&self.setting.config.db, BUSY, now_ms)
+                    .and_then(|mut store| acknowledge(&mut store, &ids, &consumer, now_ms));
+                self.tell_acknowledged(acked, ids, consumer);
+                Turn::Lost
+            }
+            Ok(Order::Changed { .. } | Order::Rescan | Order::Resume)
+            | Err(RecvTimeoutError::Timeout) => Turn::Lost,
+        }
+    }
+
+    fn tell_acknowledged(
+        &mut self,
+        acked: Result<Acked, StoreError>,
+        ids: Vec<i64>,
+        consumer: String,
+    ) {
+        (self.news)(match acked {
+            Ok(acked) => News::Acknowledged(acked, consumer),
+            Err(error) => News::NotAcknowledged { ids, why: error.to_string() },
+        });
+    }
+
+    /// True when told to stop meanwhile.
+    fn sleep_until_resumed(&mut self) -> bool {
+        loop {
+            match self.orders.recv() {
+                Ok(Order::Resume) => return false,
+                Ok(Order::Stop) | Err(_) => return true,
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+/// When what is due, by the clock that runs while the machine is awake, ms.
+#[derive(Debug, Default)]
+struct Times {
+    scan_at: i64,
+    show_at: i64,
+    /// Something was looked at since the last complete pass.
+    looked: bool,
+    scanned_before: bool,
+    announced_since_scan: Vec<PathBuf>,
+    after_made: Vec<i64>,
+}
+
+impl Times {
+    /// Plans the looks after a folder was made.
+    fn after_made(&mut self, now_ms: i64) {
+        self.after_made.retain(|at| *at > now_ms);
+        if self.after_made.is_empty() {
+            self.after_made.extend(AFTER_MADE_MS.map(|later| now_ms + later));
+        }
+        if let Some(first) = self.after_made.first() {
+            self.scan_at = self.scan_at.min(*first);
+        }
+    }
+}
+
+fn acknowledge(
+    store: &mut Store,
+    ids: &[i64],
+    consumer: &str,
+    now_ms: i64,
+) -> Result<Acked, StoreError> {
+    store.write(|tx| delivery::ack(tx, consumer, Which::Ids(ids), now_ms))
+}

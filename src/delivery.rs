@@ -1,0 +1,103 @@
+//! The delivery ledger and the audit: what has ended and who has been told; what was taken back.
+//!
+//! The ledger is derived from the history, per consumer: terminal transitions of rows that were
+//! something else before, written here, after the consumer's registration, minus what it has
+//! acknowledged. History is not rewritten: an entry whose session came back stays, *superseded*.
+
+use crate::lifecycle::Entity;
+use crate::store::ledger::{self, Span};
+use crate::store::{Result, Tx};
+
+pub use crate::store::ledger::{AuditEvent, AuditTotals, Consumer, Delivery, Details};
+
+/// The consumer that every store has from its birth.
+pub const OPERATOR: &str = "operator";
+
+/// Which entries are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which<'a> {
+    /// Those with these transition ids.
+    Ids(&'a [i64]),
+    /// All that are pending.
+    All,
+}
+
+/// What became of an acknowledgement.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Acked {
+    /// Acknowledged now.
+    pub acked: Vec<i64>,
+    /// Acknowledged before; nothing changed.
+    pub already: Vec<i64>,
+    /// No entry of this consumer; nothing changed.
+    pub unknown: Vec<i64>,
+}
+
+/// The consumer's pending entries, oldest first, at most `rows_max`.
+pub fn pending(tx: &Tx<'_>, consumer: &str, rows_max: i64) -> Result<Vec<Delivery>> {
+    ledger::deliveries(tx, consumer, Span::Pending, rows_max)
+}
+
+/// Every terminal transition there is, oldest first: also what lies outside the consumer's ledger.
+pub fn history(tx: &Tx<'_>, consumer: &str, rows_max: i64) -> Result<Vec<Delivery>> {
+    ledger::deliveries(tx, consumer, Span::History, rows_max)
+}
+
+/// How many entries are pending, superseded ones included.
+pub fn pending_count(tx: &Tx<'_>, consumer: &str) -> Result<u64> {
+    ledger::pending_count(tx, consumer)
+}
+
+/// The pending entries of one session, by its row id.
+pub fn of_session(tx: &Tx<'_>, consumer: &str, session: i64) -> Result<Vec<i64>> {
+    let entries = pending(tx, consumer, i64::MAX)?;
+    let own = entries.into_iter().filter(|entry| entry.entity == Entity::session(session));
+    Ok(own.map(|entry| entry.id).collect())
+}
+
+/// Acknowledges entries of a consumer. Doing it again, or for an unknown entry, changes nothing.
+pub fn ack(tx: &Tx<'_>, consumer: &str, which: Which<'_>, now_ms: i64) -> Result<Acked> {
+    let all: Vec<i64>;
+    let ids = match which {
+        Which::Ids(ids) => ids,
+        Which::All => {
+            let entries = pending(tx, consumer, i64::MAX)?;
+            all = entries.into_iter().map(|entry| entry.id).collect();
+            &all
+        }
+    };
+    let mut acked = Acked::default();
+    for &id in ids {
+        if !ledger::is_for(tx, consumer, id)? {
+            acked.unknown.push(id);
+        } else if ledger::acknowledge(tx, consumer, id, now_ms, "acknowledged")? {
+            acked.acked.push(id);
+        } else {
+            acked.already.push(id);
+        }
+    }
+    Ok(acked)
+}
+
+/// Registers a consumer, which gets what ends from now on. Doing it again changes nothing.
+pub fn register(tx: &Tx<'_>, consumer: &str, now_ms: i64) -> Result<()> {
+    ledger::register(tx, consumer, now_ms)
+}
+
+/// Every consumer, by name.
+pub fn consumers(tx: &Tx<'_>) -> Result<Vec<Consumer>> {
+    ledger::consumers(tx)
+}
+
+/// Audit events, newest first, at most `rows_max`.
+pub fn audit(tx: &Tx<'_>, rows_max: i64) -> Result<Vec<AuditEvent>> {
+    ledger::audit(tx, rows_max)
+}
+
+/// Audit events by kind.
+pub fn audit_totals(tx: &Tx<'_>) -> Result<AuditTotals> {
+    ledger::audit_totals(tx)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! What a status means to those who act on it.
+//!
+//! Each of these once split statuses in two and put `idle` on the wrong side, or on none (ADR-0109,
+//! consequence 1 and its consumer table). Here each matches every status, so that a further one
+//! does not compile until someone has said what it means.
+
+use super::Status;
+use super::decide::Holder;
+
+/// A terminal session's stream stays open this long for what is still being written, ms.
+pub const STREAM_LINGER_MS: i64 = 60_000;
+
+/// Whether a followed session's stream goes on: it closes once the session has ended and stayed
+/// so for a minute. Nothing is final: whoever follows it looks again, and it reopens.
+pub fn stream_open(status: Status, since_ms: i64, now_ms: i64) -> bool {
+    match status {
+        Status::Starting | Status::Running | Status::Idle => true,
+        Status::Completed
+        | Status::CompletedEmpty
+        | Status::Failed
+        | Status::TimedOut
+        | Status::Aborted
+        | Status::Cancelled => now_ms.saturating_sub(since_ms) <= STREAM_LINGER_MS,
+    }
+}
+
+/// What to say beside the command that resumes a session. It is shown in every case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResumeGate {
+    /// Open in another process: a second terminal would interleave.
+    OpenElsewhere {
+        /// Where, if that is known.
+        pid: Option<u32>,
+    },
+    /// Nobody is known to have it open.
+    NotKnownOpen,
+    /// It is over.
+    Over,
+}
+
+impl ResumeGate {
+    /// The words beside the command; none for a session that is over.
+    pub fn phrase(self) -> Option<String> {
+        match self {
+            Self::OpenElsewhere { pid: Some(pid) } => {
+                Some(format!("open in pid {pid}; a second terminal would interleave"))
+            }
+            Self::OpenElsewhere { pid: None } => {
+                Some("running; a second terminal would interleave".to_owned())
+            }
+            Self::NotKnownOpen => Some("not known to be open".to_owned()),
+            Self::Over => None,
+        }
+    }
+}
+
+/// How safe it is to resume a session in another terminal.
+pub fn resume_gate(status: Status, holder: Holder) -> ResumeGate {
+    if let Some(pid) = holder.pid() {
+        return ResumeGate::OpenElsewhere { pid: Some(pid) };
+    }
+    match status {
+        Status::Starting | Status::Running => ResumeGate::OpenElsewhere { pid: None },
+        Status::Idle => ResumeGate::NotKnownOpen,
+        Status::Completed
+        | Status::CompletedEmpty
+        | Status::Failed
+        | Status::TimedOut
+        | Status::Aborted
+        | Status::Cancelled => ResumeGate::Over,
+    }
+}
+
+/// What a look says of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existence {
+    /// It is there.
+    Alive,
+    /// Proven gone, in the scope it was recorded in.
+    Gone,
+    /// Cannot be told; never means gone.
+    Unknown,
+}
+
+/// A run as a sweep sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Swept {
+    /// Its status.
+    pub status: Status,
+    /// Whether it ran on this host.
+    pub host: Host,
+    /// `lullwatch run` itself.
+    pub wrapper: Existence,
+    /// Its child.
+    pub child: Existence,
+}
+
+/// Whose host it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Host {
+    /// This one.
+    Own,
+    /// Another: nothing here proves anything there.
+    Other,
+}
+
+/// What a sweep does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sweep {
+    /// Abort it: `run.aborted.process_gone`, compare-and-set on status and version.
+    Abort,
+    /// Leave it.
+    Leave,
+}
+
+/// Whether a sweep ends a run. Sessions are never swept.
+pub fn sweep(run: Swept) -> Sweep {
+    match run.host {
+        Host::Own => {}
+        Host::Other => return Sweep::Leave,
+    }
+    let gone = (run.wrapper, run.child) == (Existence::Gone, Existence::Gone);
+    if run.status.is_sweepable() && gone { Sweep::Abort } else { Sweep::Leave }
+}
+
+/// How a run ends that failed with a provider error as its transcript's last word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Teardown {
+    /// With the status of its linked session.
+    Take(Status),
+    /// Not yet: the session is live, so the run stays running, without an end.
+    AwaitLinked,
+    /// As failed: there is no linked row.
+    Fail,
+}
+
+/// Why a run whose linked session is live goes on.
+pub const AWAITING_LINKED: &str = "awaiting linked session";
+
+/// How to tear such a run down, by its linked session's status.
+///
+/// `idle` is live here: the session may well go on, and a `failed` written now would be a phantom.
+pub fn teardown(linked: Option<Status>) -> Teardown {
+    match linked {
+        None => Teardown::Fail,
+        Some(status) => match status {
+            Status::Starting | Status::Running | Status::Idle => Teardown::AwaitLinked,
+            Status::Completed
+            | Status::CompletedEmpty
+            | Status::Failed
+            | Status::TimedOut
+            | Status::Aborted
+            | Status::Cancelled => Teardown::Take(status),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TERMINALS: [Status; 6] = [
+        Status::Completed,
+        Status::CompletedEmpty,
+        Status::Failed,
+        Status::TimedOut,
+        Status::Aborted,
+        Status::Cancelled,
+    ];
+
+    #[test]
+    fn the_stream_of_an_idle_session_never_closes() {
+        for status in [Status::Starting, Status::Running, Status::Idle] {
+            assert!(stream_open(status, 0, i64::MAX), "{status:?}");
+        }
+    }
+
+    #[test]
+    fn the_stream_of_an_ended_session_closes_past_a_minute() {
+        for status in TERMINALS {
+            assert!(stream_open(status, 0, STREAM_LINGER_MS - 1), "{status:?}");
+            assert!(stream_open(status, 0, STREAM_LINGER_MS), "{status:?}");
+            assert!(!stream_open(status, 0, STREAM_LINGER_MS + 1), "{status:?}");
+        }
+    }
+
+    #[test]
+    fn resuming_an_idle_session_is_offered_with_a_word_of_doubt() {
+        let gate = resume_gate(Status::Idle, Holder::Unknown);
+        assert_eq!(gate.phrase().as_deref(), Some("not known to be open"));
+        let gate = resume_gate(Status::Idle, Holder::Nobody);
+        assert_eq!(gate, ResumeGate::NotKnownOpen);
+    }
+
+    #[test]
+    fn resuming_what_a_live_process_holds_is_offered_with_a_warning() {
+        for holder in [Holder::Dedicated { pid: 42 }, Holder::Shared { pid: 42 }] {
+            for status in Status::ALL {
+                let words = resume_gate(status, holder).phrase();
+                let warning = "open in pid 42; a second terminal would interleave";
+                assert_eq!(words.as_deref(), Some(warning), "{status:?}");
+            }
+        }
+        let words = resume_gate(Status::Running, Holder::Unknown).phrase();
+        assert_eq!(words.as_deref(), Some("running; a second terminal would interleave"));
+    }
+
+    #[test]
+    fn resuming_what_has_ended_is_offered_without_a_word() {
+        for status in TERMINALS {
+            assert_eq!(resume_gate(status, Holder::Unknown).phrase(), None, "{status:?}");
+        }
+    }
+
+    #[test]
+    fn a_sweep_ends_only_a_running_run_of_this_host_with_both_processes_proven_gone() {
+        let every = [Existence::Alive, Existence::Gone, Existence::Unknown];
+        for status in Status::ALL {
+            for host in [Host::Own, Host::Other] {
+                for wrapper in every {
+                    for child in every {
+                        let run = Swept { status, host, wrapper, child };
+                        let all = (status, host, wrapper, child)
+                            == (Status::Running, Host::Own, Existence::Gone, Existence::Gone);
+                        let expected = if all { Sweep::Abort } else { Sweep::Leave };
+                        assert_eq!(sweep(run), expected, "{run:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn teardown_takes_an_end_waits_for_the_living_and_fails_without_a_session() {
+        for status in Status::ALL {
+            let expected = if TERMINALS.contains(&status) {
+                Teardown::Take(status)
+            } else {
+                Teardown::AwaitLinked
+            };
+            assert_eq!(teardown(Some(status)), expected, "{status:?}");
+        }
+        assert_eq!(teardown(None), Teardown::Fail);
+    }
+}

@@ -1,0 +1,134 @@
+//! What the store has of one session, as `decide` wants it.
+
+use super::decide::{End, Holder, Known};
+use super::sign_of_life_ms;
+use crate::store::evidence::Evidence;
+use crate::store::sessions::SessionRow;
+
+/// A process that says it works is believed this long past the last activity, ms.
+pub const WORKING_MAX_MS: i64 = 12 * 3_600_000;
+
+/// What a look found out about the process of one session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Process {
+    /// Who has it open.
+    pub holder: Holder,
+    /// When it was last seen working on the session's open turn, ms.
+    pub working_ms: Option<i64>,
+}
+
+/// What is known of a session; `None` if it has no clock, and so is no session.
+pub fn known(row: &SessionRow, evidence: &[Evidence], process: Process) -> Option<Known> {
+    let last_activity_ms = row.last_activity_ms?;
+    let stored = sign_of_life_ms(last_activity_ms, row.sign_of_life_ms, row.anchored_ms);
+    let believed = last_activity_ms.saturating_add(WORKING_MAX_MS);
+    let working = process.working_ms.map_or(stored, |at| at.min(believed));
+    let marker = row.marker.map(|(ending, at_ms)| End { ending, at_ms });
+    let observed = evidence.iter().filter_map(observed_end);
+    Some(Known {
+        last_activity_ms,
+        own_activity_ms: row.own_clock_ms,
+        child_activity_ms: row.child_activity_ms,
+        sign_of_life_ms: stored.max(working),
+        ends: marker.into_iter().chain(observed).collect(),
+        holder: process.holder,
+    })
+}
+
+/// An observation whose subject is over proves an end; one that goes on proves none.
+fn observed_end(evidence: &Evidence) -> Option<End> {
+    let at_ms = Some(evidence.ended_ms?);
+    let ending = super::Ending::from_source(&evidence.source)?;
+    Some(End { ending, at_ms })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lifecycle::Ending;
+    use crate::store::sessions::SessionRow;
+
+    fn row() -> SessionRow {
+        SessionRow {
+            id: 1,
+            agent: "claude".to_owned(),
+            native_id: "a".to_owned(),
+            origin: "mirror".to_owned(),
+            epoch_ms: Some(0),
+            dirty: true,
+            version: 0,
+            own_clock_ms: Some(1_000),
+            first_activity_ms: Some(1_000),
+            last_activity_ms: Some(1_000),
+            child_activity_ms: None,
+            sign_of_life_ms: None,
+            anchored_ms: None,
+            status: None,
+            status_since_ms: None,
+            basis: None,
+            rule: None,
+            ended_ms: None,
+            deadline_ms: None,
+            marker: None,
+            started_ms: None,
+            facts_unreadable: false,
+        }
+    }
+
+    fn observation(source: &str, ended_ms: Option<i64>) -> Evidence {
+        Evidence {
+            source: source.to_owned(),
+            subject: "7".to_owned(),
+            says: "seen".to_owned(),
+            scope: "{}".to_owned(),
+            first_ms: 1_000,
+            last_ms: 2_000,
+            ended_ms,
+        }
+    }
+
+    #[test]
+    fn without_a_clock_there_is_no_session() {
+        let row = SessionRow { last_activity_ms: None, ..row() };
+        assert_eq!(known(&row, &[], Process::default()), None);
+    }
+
+    #[test]
+    fn a_working_process_is_believed_for_twelve_hours() {
+        let at = |working: i64| {
+            let process = Process { holder: Holder::Unknown, working_ms: Some(working) };
+            known(&row(), &[], process).unwrap().sign_of_life_ms
+        };
+        assert_eq!(at(500), 1_000);
+        assert_eq!(at(5_000), 5_000);
+        assert_eq!(at(i64::MAX), 1_000 + WORKING_MAX_MS);
+    }
+
+    #[test]
+    fn an_anchor_stands_in_for_the_stamp_it_names_and_for_no_other() {
+        let anchored = SessionRow { sign_of_life_ms: Some(400), anchored_ms: Some(1_000), ..row() };
+        assert_eq!(known(&anchored, &[], Process::default()).unwrap().sign_of_life_ms, 400);
+        let newer = SessionRow { last_activity_ms: Some(1_001), ..anchored };
+        assert_eq!(known(&newer, &[], Process::default()).unwrap().sign_of_life_ms, 1_001);
+    }
+
+    #[test]
+    fn markers_and_ended_observations_are_ends_and_living_ones_are_not() {
+        let row = SessionRow { marker: Some((Ending::CostState, Some(1_500))), ..row() };
+        let evidence = [
+            observation("process", Some(2_000)),
+            observation("registry", None),
+            observation("hook", Some(3_000)),
+            observation("weather", Some(3_000)),
+        ];
+        let ends = known(&row, &evidence, Process::default()).unwrap().ends;
+        let expected = [
+            (Ending::CostState, 1_500),
+            (Ending::ProcessGone, 2_000),
+            (Ending::SessionEndHook, 3_000),
+        ];
+        let expected: Vec<End> =
+            expected.into_iter().map(|(ending, at)| End { ending, at_ms: Some(at) }).collect();
+        assert_eq!(ends, expected);
+    }
+}

@@ -1,0 +1,144 @@
+//! Takes back completions that an older reconciler inferred after minutes of silence.
+//!
+//! Only imported history is in question: what this store inferred itself, it inferred under its own
+//! windows. A session whose last transition (by time, then by sequence) is a mirror reconciler's
+//! `completed` is derived again by silence alone; if it is inside the ended window it becomes
+//! `idle`, through the migration edge, with an audit event of its own. Nothing that anyone else
+//! completed is touched. A run that was killed goes on where it stopped; one over a finished store
+//! writes nothing.
+
+use super::apply::{Outcome, Request, apply};
+use super::decide::Rule;
+use super::phrase::{moment, span};
+use super::policy::{self, reason};
+use super::{Actor, ActorType, Basis, Entity, Status, Windows};
+use crate::store::sessions::{self, Candidate};
+use crate::store::{Result, Store, StoreError, Tx, meta};
+
+/// The claim: the row id up to which a begun run has got.
+const CLAIM: &str = "migration_idleness_beyond";
+
+/// What a run, or a part of one, has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Migrated {
+    /// Sessions looked at.
+    pub examined: u64,
+    /// Of these, those that are `idle` now.
+    pub moved: u64,
+    /// There may be more.
+    pub more: bool,
+}
+
+/// Migrates the whole store, `batch_rows` sessions per transaction.
+pub fn migrate(
+    store: &mut Store,
+    windows: Windows,
+    now_ms: i64,
+    batch_rows: i64,
+) -> Result<Migrated> {
+    let mut total = Migrated::default();
+    loop {
+        let part = step(store, windows, now_ms, batch_rows)?;
+        total.examined += part.examined;
+        total.moved += part.moved;
+        if !part.more {
+            return Ok(total);
+        }
+    }
+}
+
+/// Migrates the next `batch_rows` sessions, in one transaction.
+pub fn step(store: &mut Store, windows: Windows, now_ms: i64, batch_rows: i64) -> Result<Migrated> {
+    // The question costs no write lock, so that asking again costs nobody anything.
+    let idle = store.read(|tx| {
+        let claim = meta::get(tx, CLAIM)?;
+        Ok(claim.is_none() && !worth_a_claim(tx, windows, now_ms)?)
+    })?;
+    if idle {
+        return Ok(Migrated::default());
+    }
+    store.write(|tx| {
+        let beyond = claimed(tx)?;
+        let candidates = sessions::imported_completions(tx, beyond, batch_rows)?;
+        let mut part = Migrated::default();
+        for candidate in &candidates {
+            part.examined += 1;
+            if is_too_early(candidate, windows, now_ms) {
+                part.moved += u64::from(take_back(tx, candidate, windows, now_ms)?);
+            }
+        }
+        match candidates.last() {
+            Some(last) => {
+                meta::set(tx, CLAIM, &last.id.to_string())?;
+                part.more = true;
+            }
+            None => meta::remove(tx, CLAIM)?,
+        }
+        Ok(part)
+    })
+}
+
+/// Whether any session would move: without one there is nothing to claim.
+fn worth_a_claim(tx: &Tx<'_>, windows: Windows, now_ms: i64) -> Result<bool> {
+    let mut beyond = 0;
+    loop {
+        let candidates = sessions::imported_completions(tx, beyond, 1_000)?;
+        let Some(last) = candidates.last() else { return Ok(false) };
+        beyond = last.id;
+        if candidates.iter().any(|candidate| is_too_early(candidate, windows, now_ms)) {
+            return Ok(true);
+        }
+    }
+}
+
+fn claimed(tx: &Tx<'_>) -> Result<i64> {
+    let Some(text) = meta::get(tx, CLAIM)? else { return Ok(0) };
+    match text.parse() {
+        Ok(id) => Ok(id),
+        Err(_) => Err(StoreError::Value(format!("meta `{CLAIM}` is `{text}`, not a row id"))),
+    }
+}
+
+/// By silence alone: no process and no marker has a say here.
+fn is_too_early(candidate: &Candidate, windows: Windows, now_ms: i64) -> bool {
+    policy::is_reconciler(&candidate.actor_id)
+        && candidate
+            .last_activity_ms
+            .is_some_and(|last| now_ms.saturating_sub(last) <= windows.ended_ms)
+}
+
+fn take_back(tx: &Tx<'_>, candidate: &Candidate, windows: Windows, now_ms: i64) -> Result<bool> {
+    let last = candidate.last_activity_ms.unwrap_or(now_ms);
+    let silence = span(now_ms.saturating_sub(last));
+    let request = Request {
+        entity: Entity::session(candidate.id),
+        expected_status: Some(Status::Completed),
+        expected_version: candidate.version,
+        to: Status::Idle,
+        reason: reason::IDLE_MIGRATED.to_owned(),
+        summary: format!(
+            "completed by {} after a lull; silent for {silence}, within the ended window of {}",
+            candidate.actor_id,
+            span(windows.ended_ms)
+        ),
+        basis: Basis::Observed,
+        rule: Rule::EndedWindow.word().to_owned(),
+        evidence: vec![
+            format!("last activity {}", moment(last)),
+            format!("transition {} was written by {}", candidate.transition_id, candidate.actor_id),
+        ],
+        actor: Actor::new(ActorType::System, policy::MIGRATION),
+        end: None,
+        override_by: None,
+        now_ms,
+    };
+    let command = request.check().map_err(|why| StoreError::Value(why.to_string()))?;
+    match apply(tx, &command)? {
+        Outcome::Applied { .. } => {
+            // It has a deadline again, and only the reconciler sets one.
+            sessions::mark_dirty(tx, candidate.id)?;
+            Ok(true)
+        }
+        Outcome::Unchanged | Outcome::Conflict | Outcome::Rejected(_) => Ok(false),
+    }
+}

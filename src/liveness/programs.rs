@@ -1,0 +1,65 @@
+//! Running programs by name: for logs of a time when their program took no locks.
+//!
+//! A dsh of version 0 leaves nothing on disk that says it runs. What can be told is whether any dsh
+//! runs here at all, and since when: none means that nobody writes such a log, and some means that
+//! somebody may. Facts: formats/dsh.md section 3.1.
+
+use std::path::Path;
+
+use super::proc::{Proc, Process, Seen, Sight};
+
+/// The running processes of one program.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Programs {
+    /// Those found.
+    pub found: Vec<Process>,
+    /// There can be no other: every process was seen, with its arguments.
+    pub whole: bool,
+}
+
+/// The running dsh processes, among at most `processes_max`.
+pub fn dsh(proc: &Proc, processes_max: usize) -> Programs {
+    let Some((pids, all)) = proc.pids(processes_max) else { return Programs::default() };
+    let mut programs = Programs { found: Vec::new(), whole: all && proc.sight() == Sight::Whole };
+    for pid in pids {
+        let Seen::Alive(process) = proc.look(pid, None) else { continue };
+        match proc.argv(pid) {
+            Some(argv) if is_dsh(&argv) => programs.found.push(process),
+            Some(_) => {}
+            None => programs.whole = false,
+        }
+    }
+    programs
+}
+
+/// `dsh …`, or an interpreter with `…/dsh` or `…/dsh…/lib/bin.js`.
+fn is_dsh(argv: &[String]) -> bool {
+    argv.iter().take(3).any(|word| {
+        let path = Path::new(word);
+        let in_package = || path.iter().any(|part| part.to_string_lossy().contains("dsh"));
+        match path.file_name().and_then(|name| name.to_str()) {
+            Some("dsh" | "dsh.js") => true,
+            Some("bin.js") => in_package(),
+            Some(_) | None => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_dsh_line(line: &str) -> bool {
+        is_dsh(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn dsh_is_known_by_its_program_not_by_its_arguments() {
+        assert!(is_dsh_line("dsh web"));
+        assert!(is_dsh_line("node /usr/local/bin/dsh --resume x"));
+        assert!(is_dsh_line("node /opt/node_modules/@dsh/cli/lib/bin.js"));
+        assert!(!is_dsh_line("node /opt/other/lib/bin.js"));
+        assert!(!is_dsh_line("vim a b dsh"));
+        assert!(!is_dsh_line("tail dsh.log"));
+    }
+}

@@ -1,0 +1,176 @@
+//! File names of the three layouts: what a file is, by its path alone.
+//!
+//! Directory names are lossy encodings of a working directory and are never decoded; identity comes
+//! from file stems, from the folder that names a session, and from the lines themselves.
+//! Sources: `formats/claude-and-codex.md` 1.1–1.2, `formats/dsh.md` 1.1–1.2.
+
+use jiff::civil::DateTime;
+
+use crate::source::{Hint, Place};
+
+/// How a file's bytes become lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// As they are.
+    Plain,
+    /// dsh: many small zstd frames, each ending on a line; a torn one counts as nothing.
+    ZstdFrames,
+    /// Codex: one zstd stream, written whole.
+    ZstdStream,
+}
+
+/// A file name recognised as part of a layout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    /// What it tells an adapter.
+    pub hint: Hint,
+    /// How it is read.
+    pub encoding: Encoding,
+    /// What stands for the same log: of several files of an agent with one `twin`, wherever they
+    /// lie, the highest `rank` counts. `None`: each file counts.
+    pub twin: Option<String>,
+    /// See `twin`.
+    pub rank: u32,
+}
+
+/// A file in `projects/<enc>/`.
+pub fn claude_project_file(name: &str) -> Option<Named> {
+    let stem = name.strip_suffix(".jsonl")?;
+    if is_uuid(stem) {
+        return Some(plain(Place::Transcript, stem, None));
+    }
+    is_agent_stem(stem).then(|| plain(Place::SubAgent, stem, None))
+}
+
+/// A file in `projects/<enc>/<session>/` itself.
+pub fn claude_session_file(name: &str, session: &str) -> Option<Named> {
+    (name == "custom-title.json").then(|| plain(Place::CustomTitle, "custom-title", Some(session)))
+}
+
+/// A file below `projects/<enc>/<session>/subagents/`.
+pub fn claude_agent_file(name: &str, session: &str) -> Option<Named> {
+    if let Some(stem) = name.strip_suffix(".meta.json") {
+        return is_agent_stem(stem).then(|| plain(Place::AgentMeta, stem, Some(session)));
+    }
+    let stem = name.strip_suffix(".jsonl")?;
+    is_agent_stem(stem).then(|| plain(Place::SubAgent, stem, Some(session)))
+}
+
+/// A file in `sessions/**` or `archived_sessions/`. The plain file is never older than its
+/// compressed twin, so it wins.
+pub fn codex_rollout(name: &str) -> Option<Named> {
+    let (stem, encoding, rank) = match name.strip_suffix(".jsonl") {
+        Some(stem) => (stem, Encoding::Plain, 1),
+        None => (name.strip_suffix(".jsonl.zst")?, Encoding::ZstdStream, 0),
+    };
+    let rest = stem.strip_prefix("rollout-")?;
+    let named_ms = rest.get(..19).and_then(file_name_time_ms);
+    let hint = Hint { place: Place::Transcript, stem: stem.to_owned(), folder: None, named_ms };
+    Some(Named { hint, encoding, twin: Some(stem.to_owned()), rank })
+}
+
+/// `session_index.jsonl` of a Codex home.
+pub fn codex_index(name: &str) -> Option<Named> {
+    (name == "session_index.jsonl").then(|| plain(Place::SessionIndex, "session_index", None))
+}
+
+/// A file in `sessions/<cwd key>/<id>/`: `session[.vN].jsonl[.zstd]`; the highest N counts.
+pub fn dsh_log(name: &str, folder: &str) -> Option<Named> {
+    let (stem, encoding, plainness) = match name.strip_suffix(".jsonl") {
+        Some(stem) => (stem, Encoding::Plain, 1),
+        None => (name.strip_suffix(".jsonl.zstd")?, Encoding::ZstdFrames, 0),
+    };
+    let version: u32 = match stem.strip_prefix("session")? {
+        "" => 0,
+        rest => rest.strip_prefix(".v")?.parse().ok().filter(|n| (1..1000).contains(n))?,
+    };
+    let hint = Hint {
+        place: Place::Transcript,
+        stem: stem.to_owned(),
+        folder: Some(folder.to_owned()),
+        named_ms: None,
+    };
+    Some(Named { hint, encoding, twin: Some(folder.to_owned()), rank: version * 2 + plainness })
+}
+
+/// `storages/workspace.json` of a dsh home.
+pub fn dsh_workspace(name: &str) -> Option<Named> {
+    (name == "workspace.json").then(|| plain(Place::Workspace, "workspace", None))
+}
+
+fn plain(place: Place, stem: &str, folder: Option<&str>) -> Named {
+    let hint =
+        Hint { place, stem: stem.to_owned(), folder: folder.map(str::to_owned), named_ms: None };
+    Named { hint, encoding: Encoding::Plain, twin: None, rank: 0 }
+}
+
+/// `agent-` and something that names one: hex, or a given name.
+fn is_agent_stem(stem: &str) -> bool {
+    stem.strip_prefix("agent-").is_some_and(|id| !id.is_empty())
+}
+
+/// A UUID as the agents write it.
+pub fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+/// `2026-11-30T08-10-00` as if it were UTC (it is local time), ms.
+fn file_name_time_ms(text: &str) -> Option<i64> {
+    let (date, time) = text.split_once('T')?;
+    let stamp: DateTime = format!("{date}T{}", time.replace('-', ":")).parse().ok()?;
+    Some(jiff::tz::TimeZone::UTC.to_timestamp(stamp).ok()?.as_millisecond())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    const ID: &str = "26f52589-6919-4be1-ac4b-9de9d22c854c";
+
+    #[rstest]
+    #[case::session("26f52589-6919-4be1-ac4b-9de9d22c854c.jsonl", Some(Place::Transcript))]
+    #[case::old_agent("agent-1a2b3c4d.jsonl", Some(Place::SubAgent))]
+    #[case::named_agent("agent-areviewer-9f8e7d6c.jsonl", Some(Place::SubAgent))]
+    #[case::journal("journal.jsonl", None)]
+    #[case::checkpoints("26f52589-6919-4be1-ac4b-9de9d22c854c.checkpoints.jsonl", None)]
+    #[case::bare_agent("agent-.jsonl", None)]
+    #[case::sums("26f52589-6919-4be1-ac4b-9de9d22c854c.json", None)]
+    fn claude_project_files(#[case] name: &str, #[case] place: Option<Place>) {
+        assert_eq!(claude_project_file(name).map(|named| named.hint.place), place);
+    }
+
+    #[test]
+    fn claude_agent_files_name_their_session() {
+        let meta = claude_agent_file("agent-a1.meta.json", ID).unwrap();
+        assert_eq!((meta.hint.place, meta.hint.stem.as_str()), (Place::AgentMeta, "agent-a1"));
+        assert_eq!(meta.hint.folder.as_deref(), Some(ID));
+        assert_eq!(claude_agent_file("journal.jsonl", ID), None);
+    }
+
+    #[test]
+    fn a_plain_rollout_outranks_its_compressed_twin() {
+        let name = format!("rollout-2026-11-30T08-10-00-{ID}.jsonl");
+        let plain = codex_rollout(&name).unwrap();
+        let packed = codex_rollout(&format!("{name}.zst")).unwrap();
+        assert_eq!(plain.twin, packed.twin);
+        assert!(plain.rank > packed.rank);
+        assert_eq!(plain.hint.named_ms, Some(1_796_026_200_000));
+        assert_eq!(codex_rollout("rollout-compress-1.tmp"), None);
+        assert_eq!(codex_rollout(&format!("{name}.zst.decompress.1.2.tmp")), None);
+    }
+
+    #[test]
+    fn the_highest_dsh_version_counts() {
+        let rank = |name: &str| dsh_log(name, "id").map(|named| named.rank);
+        assert!(rank("session.v4.jsonl") > rank("session.v3.jsonl.zstd"));
+        assert!(rank("session.v1.jsonl.zstd") > rank("session.jsonl"));
+        for other in ["session.jsonl.0a1b2c.tmp", "session.lock", "session.v0.jsonl", "x.jsonl"] {
+            assert_eq!(rank(other), None, "{other}");
+        }
+    }
+}

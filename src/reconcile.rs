@@ -1,0 +1,266 @@
+//! Rows that are due, decided on and moved.
+//!
+//! A pass runs from stored rows, each with its deadline, and not from the files: a deleted or
+//! archived transcript still goes idle and completes on time. It asks what is due without the write
+//! lock, and writes nothing when nothing is. `plan` says which moves lead from a row's status to
+//! the verdict's; here they are applied, in short transactions, through `lifecycle::apply`. It
+//! knows no files, no agents and no screen.
+
+mod clock;
+mod plan;
+
+pub use clock::{ClockCheck, ClockLook, ClockWarning, Reading};
+
+use std::collections::{HashMap, HashSet};
+
+use crate::lifecycle::apply::{Outcome, Request, apply};
+use crate::lifecycle::decide::{Known, decide};
+use crate::lifecycle::known::{Process, known};
+use crate::lifecycle::policy::{EdgeKind, reconciler};
+use crate::lifecycle::{Actor, Entity, Status, Windows};
+use crate::store::sessions::{self, Note, SessionRow};
+use crate::store::{Result, Store, StoreError, Tx, evidence};
+use plan::{Anchor, Hop, Plan, Silence};
+
+/// What this pass has looked at, before it judges.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Look {
+    /// Row ids of sessions whose family has not been read to its end, or cannot be read. Such a row
+    /// gets no verdict: not to have looked is not silence.
+    pub unobserved: HashSet<i64>,
+    /// The clock has jumped: no terminal write by silence.
+    pub hold_silence: bool,
+    /// What is known of the processes of sessions, by row id; these rows are due.
+    pub processes: HashMap<i64, Process>,
+}
+
+/// How a pass works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Sessions per transaction: a short one lets others write in between.
+    pub batch_rows: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { batch_rows: 200 }
+    }
+}
+
+/// A status that a pass has written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moved {
+    /// The session's row id.
+    pub session_id: i64,
+    /// The row of its history.
+    pub transition_id: i64,
+    /// Status before.
+    pub from: Option<Status>,
+    /// Status after.
+    pub to: Status,
+    /// What the move was.
+    pub kind: EdgeKind,
+}
+
+/// What a pass has done.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Pass {
+    /// Sessions decided on.
+    pub checked: u64,
+    /// Sessions that are due and were not observed.
+    pub unobserved: u64,
+    /// Sessions whose end by silence waits for the clock to be trusted again.
+    pub held: u64,
+    /// Sessions whose stamp lay ahead of the clock.
+    pub anchored: u64,
+    /// Rows that were not what was read; they stay due.
+    pub conflicts: u64,
+    /// Moves that the policy refused; they stay due.
+    pub rejected: u64,
+    /// Statuses written, in order.
+    pub moved: Vec<Moved>,
+    /// Sessions set aside until something new is written about them, with the reason.
+    pub set_aside: Vec<(i64, String)>,
+    /// Sessions whose facts are unreadable; they were decided on by their clock alone.
+    pub facts_unreadable: Vec<i64>,
+}
+
+impl Pass {
+    /// How many moves of that kind it has written.
+    pub fn count(&self, kind: EdgeKind) -> usize {
+        self.moved.iter().filter(|moved| moved.kind == kind).count()
+    }
+
+    fn add(&mut self, more: Self) {
+        self.checked += more.checked;
+        self.unobserved += more.unobserved;
+        self.held += more.held;
+        self.anchored += more.anchored;
+        self.conflicts += more.conflicts;
+        self.rejected += more.rejected;
+        self.moved.extend(more.moved);
+        self.set_aside.extend(more.set_aside);
+        self.facts_unreadable.extend(more.facts_unreadable);
+    }
+}
+
+/// One pass over the sessions that are due at `now_ms`.
+///
+/// After an `Err`, the batches before the failed one stand; the rest stays due.
+pub fn tick(
+    store: &mut Store,
+    look: &Look,
+    windows: Windows,
+    now_ms: i64,
+    options: Options,
+) -> Result<Pass> {
+    let mut due = store.read(|tx| sessions::due(tx, windows, now_ms))?;
+    due.extend(look.processes.keys());
+    due.sort_unstable();
+    due.dedup();
+    let due_rows = due.len();
+    due.retain(|id| !look.unobserved.contains(id));
+    let unobserved = (due_rows - due.len()) as u64;
+    let mut pass = Pass { unobserved, ..Pass::default() };
+    let moment = Moment { look, windows, now_ms };
+    for batch in due.chunks(options.batch_rows.max(1)) {
+        // Counted only once it is committed.
+        let part = store.write(|tx| {
+            let mut part = Pass::default();
+            for id in batch {
+                match one(tx, &moment, *id, &mut part) {
+                    // A value that cannot be read costs that session its turn, and no other.
+                    Err(StoreError::Value(why)) => {
+                        sessions::set_aside(tx, *id)?;
+                        part.set_aside.push((*id, why));
+                    }
+                    outcome => outcome?,
+                }
+            }
+            Ok(part)
+        })?;
+        pass.add(part);
+    }
+    Ok(pass)
+}
+
+/// When time alone makes the next session due, ms: until then there is nothing to ask.
+pub fn next_deadline(store: &mut Store) -> Result<Option<i64>> {
+    store.read(sessions::next_deadline)
+}
+
+/// The circumstances of a pass.
+struct Moment<'a> {
+    look: &'a Look,
+    windows: Windows,
+    now_ms: i64,
+}
+
+/// One session: known, decided, moved, noted.
+fn one(tx: &Tx<'_>, moment: &Moment<'_>, id: i64, pass: &mut Pass) -> Result<()> {
+    let Some(row) = sessions::load(tx, id)? else { return Ok(()) };
+    let unknown = || StoreError::Value(format!("agent `{}`", row.agent));
+    let actor = reconciler(&row.agent).ok_or_else(unknown)?;
+    let process = moment.look.processes.get(&id).copied().unwrap_or_default();
+    let evidence = evidence::of_session(tx, id)?;
+    let Some(mut known) = known(&row, &evidence, process) else {
+        // No stamp at all: no session, until its mirror finds one.
+        return if row.dirty { sessions::set_aside(tx, id) } else { Ok(()) };
+    };
+    pass.checked += 1;
+    if row.facts_unreadable {
+        pass.facts_unreadable.push(id);
+    }
+    let anchor = plan::anchor(&row, &mut known, moment.windows, moment.now_ms);
+    let verdict = decide(&known, moment.windows, moment.now_ms);
+    let silence = if moment.look.hold_silence { Silence::Held } else { Silence::Judged };
+    let plan = plan::plan(&row, &known, verdict, moment.windows, silence);
+    pass.held += u64::from(plan.held);
+    pass.anchored += u64::from(anchor.fresh);
+    if walk(tx, moment, &row, &actor, &plan, pass)? {
+        take_note(tx, moment, &row, &known, anchor, &plan)?;
+    }
+    Ok(())
+}
+
+/// Applies the plan's hops in order; `false` if the row stays due.
+fn walk(
+    tx: &Tx<'_>,
+    moment: &Moment<'_>,
+    row: &SessionRow,
+    actor: &Actor,
+    plan: &Plan,
+    pass: &mut Pass,
+) -> Result<bool> {
+    let (mut status, mut version) = (row.status, row.version);
+    for hop in &plan.hops {
+        let request = request(row, actor, hop, (status, version), moment.now_ms);
+        let command = request.check().map_err(|why| StoreError::Value(why.to_string()))?;
+        match apply(tx, &command)? {
+            Outcome::Applied { transition_id, version: next, kind } => {
+                let moved =
+                    Moved { session_id: row.id, transition_id, from: status, to: hop.to, kind };
+                pass.moved.push(moved);
+                (status, version) = (Some(hop.to), next);
+            }
+            Outcome::Unchanged => {}
+            Outcome::Conflict => {
+                pass.conflicts += 1;
+                return Ok(false);
+            }
+            Outcome::Rejected(_) => {
+                pass.rejected += 1;
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+fn request(
+    row: &SessionRow,
+    actor: &Actor,
+    hop: &Hop,
+    (expected_status, expected_version): (Option<Status>, i64),
+    now_ms: i64,
+) -> Request {
+    Request {
+        entity: Entity::session(row.id),
+        expected_status,
+        expected_version,
+        to: hop.to,
+        reason: hop.reason.to_owned(),
+        summary: hop.summary.clone(),
+        basis: hop.basis,
+        rule: hop.rule.word().to_owned(),
+        evidence: hop.evidence.clone(),
+        actor: actor.clone(),
+        end: hop.end,
+        override_by: hop.taken_back.as_ref().map(|taken| taken.on_account_of(actor)),
+        now_ms,
+    }
+}
+
+/// Notes the deadline, if there is anything new to note.
+fn take_note(
+    tx: &Tx<'_>,
+    moment: &Moment<'_>,
+    row: &SessionRow,
+    known: &Known,
+    anchor: Anchor,
+    plan: &Plan,
+) -> Result<()> {
+    let apart = known.sign_of_life_ms != known.last_activity_ms;
+    let note = Note {
+        deadline_ms: plan.deadline_ms,
+        checked_ms: moment.now_ms,
+        sign_of_life_ms: apart.then_some(known.sign_of_life_ms),
+        anchored_ms: anchor.anchored_ms,
+    };
+    // A row that is not admitted keeps its news until it is.
+    let waits = plan.hops.is_empty() && row.status.is_none();
+    let news = row.dirty
+        || (note.deadline_ms, note.sign_of_life_ms, note.anchored_ms)
+            != (row.deadline_ms, row.sign_of_life_ms, row.anchored_ms);
+    if news && !waits { sessions::note(tx, row.id, &note) } else { Ok(()) }
+}

@@ -1,0 +1,122 @@
+//! Reads a snapshot: a fixed number of statements, whatever the number of sessions.
+
+use super::session::{Around, session};
+use super::{
+    AuditCounts, Beside, LedgerCount, LedgerWhich, Mirror, PANE_ROWS_MAX, Picture, Query, Session,
+    Snapshot, attention, filter, rows, sort,
+};
+use crate::store::query::{self, SessionRow, Wanted};
+use crate::store::{Result, Tx, ledger, meta};
+
+/// The consumer whose acknowledgements settle what asks for attention.
+pub(super) const OPERATOR: &str = "operator";
+
+/// A snapshot for `now_ms`, in the caller's one transaction.
+pub fn load(tx: &Tx<'_>, query: &Query, beside: &Beside, now_ms: i64) -> Result<Snapshot> {
+    let around = around(tx, beside, now_ms)?;
+    let (sessions, unreadable) = listed(tx, query, &around)?;
+    let mut mirror = mirror(tx, beside)?;
+    if unreadable > 0 {
+        mirror.warnings.push(format!(
+            "{unreadable} sessions were written by a newer lullwatch and are not shown; update it"
+        ));
+    }
+    let consumer = query.consumer.clone().unwrap_or_else(|| OPERATOR.to_owned());
+    Ok(Snapshot {
+        at_ms: now_ms,
+        as_of_ms: beside.as_of_ms,
+        host: beside.host.clone(),
+        windows: around.windows,
+        counts: sort::count(&sessions),
+        mirror,
+        audit: audit_counts(tx)?,
+        ledger: LedgerCount { pending: ledger::pending_count(tx, &consumer)?, consumer },
+        sessions,
+    })
+}
+
+/// A snapshot and the rows of every pane, of one state of the store.
+pub fn picture(tx: &Tx<'_>, query: &Query, beside: &Beside, now_ms: i64) -> Result<Picture> {
+    let snapshot = load(tx, query, beside, now_ms)?;
+    let consumer = snapshot.ledger.consumer.clone();
+    Ok(Picture {
+        audit: rows::audit(tx, PANE_ROWS_MAX)?,
+        ledger: rows::ledger(tx, &consumer, LedgerWhich::Pending, PANE_ROWS_MAX)?,
+        compactions: rows::compactions(&snapshot),
+        detail: match query.open {
+            Some(row_id) => super::detail(tx, row_id, beside, now_ms)?,
+            None => None,
+        },
+        snapshot,
+    })
+}
+
+/// What is read once for all sessions.
+pub(super) fn around(tx: &Tx<'_>, beside: &Beside, now_ms: i64) -> Result<Around> {
+    let windows = meta::windows(tx)?.unwrap_or_default();
+    let kin = query::kin(tx, now_ms.saturating_sub(windows.live_ms))?;
+    let news_from_ms = now_ms.saturating_sub(attention::ENDED_IN_TURN_MS);
+    Ok(Around {
+        now_ms,
+        as_of_ms: beside.as_of_ms,
+        windows,
+        damaged: query::damaged(tx)?,
+        fresh_ends: query::unacknowledged_ends(tx, OPERATOR, news_from_ms)?,
+        family: super::family::Family::new(&kin),
+    })
+}
+
+/// Sessions from rows; rows that are no session yet fall out.
+pub(super) fn sessions(rows: Vec<SessionRow>, around: &Around) -> Vec<Session> {
+    rows.into_iter().filter_map(|row| session(row, around)).collect()
+}
+
+/// The listed sessions in display order, and how many rows cannot be read.
+fn listed(tx: &Tx<'_>, query: &Query, around: &Around) -> Result<(Vec<Session>, u64)> {
+    let orphans = around.family.orphans();
+    let mut found = query::sessions(tx, Wanted::Top)?;
+    let nested = if query.children {
+        query::sessions(tx, Wanted::Nested)?
+    } else if orphans.is_empty() {
+        query::Sessions::default()
+    } else {
+        query::sessions(tx, Wanted::Ids(&orphans))?
+    };
+    found.rows.extend(nested.rows);
+    // Before the facts are looked at: of a long history most rows go here.
+    found.rows.retain(|row| {
+        let newest = row.last_activity_ms.max(row.child_activity_ms).or(row.own_clock_ms);
+        filter::listed(query, row.agent.word(), newest)
+    });
+    let mut sessions = sessions(found.rows, around);
+    filter::keep_listed(&mut sessions, query);
+    sort::sort(&mut sessions);
+    Ok((sessions, found.unreadable + nested.unreadable))
+}
+
+/// What the process says of its mirror, with what the store says of the files.
+fn mirror(tx: &Tx<'_>, beside: &Beside) -> Result<Mirror> {
+    let totals = query::file_totals(tx)?;
+    let mut mirror = Mirror {
+        files: totals.files,
+        bytes: totals.bytes,
+        skipped_lines: totals.skipped_lines,
+        ..beside.mirror.clone()
+    };
+    for finding in query::findings(tx)? {
+        if !mirror.warnings.contains(&finding) {
+            mirror.warnings.push(finding);
+        }
+    }
+    Ok(mirror)
+}
+
+fn audit_counts(tx: &Tx<'_>) -> Result<AuditCounts> {
+    let totals = ledger::audit_totals(tx)?;
+    Ok(AuditCounts {
+        overrides: totals.overrides,
+        overrides_after_exit: totals.overrides_after_exit,
+        rejections: totals.rejections,
+        migrations: totals.migrations,
+    })
+}

@@ -1,0 +1,312 @@
+//! One session as shown, from its row and from what was read beside it; pure.
+
+use std::collections::HashSet;
+
+use super::attention::{self, Stakes};
+use super::bracket::{self, Standing};
+use super::family::Family;
+use super::phase::{self, Bracket, Ended, Holder, Signs, Tail};
+use super::{Notice, Phase, Process, Reason, Session, Tokens};
+use crate::lifecycle::{Basis, Status, Windows, sign_of_life_ms};
+use crate::store::query::{Facts, Outcome, SessionRow, TitleKind, Turn, VerdictRow};
+use crate::text;
+
+/// Characters of a title, of an error's text and of a last text.
+const TEXT_CHARS: usize = 200;
+
+/// What is read once for all sessions.
+#[derive(Debug)]
+pub(super) struct Around {
+    /// The moment the snapshot is for, ms.
+    pub(super) now_ms: i64,
+    /// When the last complete pass of a writer ended, ms.
+    pub(super) as_of_ms: Option<i64>,
+    /// The store's windows.
+    pub(super) windows: Windows,
+    /// Sessions with a damaged part.
+    pub(super) damaged: HashSet<i64>,
+    /// Sessions whose standing end is fresh news that nobody has acknowledged.
+    pub(super) fresh_ends: HashSet<i64>,
+    /// Who is whose child.
+    pub(super) family: Family,
+}
+
+/// The session of a row; `None` for one that is none yet: not admitted, or nested without a stamp.
+pub(super) fn session(row: SessionRow, around: &Around) -> Option<Session> {
+    let read = row.facts();
+    let readable = read.is_some();
+    let facts = read.unwrap_or_default();
+    let judged = judge(&row, &facts, around)?;
+    let notices = notices(&row, &facts, around, judged.ended_in_turn, readable);
+    Some(shown(row, facts, judged, notices, around))
+}
+
+/// What follows from a row and its facts at the snapshot's moment.
+struct Judged {
+    verdict: VerdictRow,
+    last_activity_ms: Option<i64>,
+    quiet_ms: Option<i64>,
+    unchecked: bool,
+    ended_in_turn: bool,
+    process: Process,
+    standing: Standing,
+    phase: Option<Phase>,
+    attention: bool,
+}
+
+fn judge(row: &SessionRow, facts: &Facts, around: &Around) -> Option<Judged> {
+    let now_ms = around.now_ms;
+    let last_activity_ms = last_activity(row, facts);
+    let verdict = match row.verdict.clone() {
+        Some(stored) => stored,
+        None if row.nested => derived(last_activity_ms?, now_ms, around.windows),
+        None => return None,
+    };
+    let terminal = verdict.status.is_terminal();
+    let unchecked = !terminal && !row.nested && is_past_due(row, around);
+    let process = Process::default();
+    let evidence = bracket::evidence(verdict.status);
+    let standing = bracket::standing(&facts.compaction, &evidence, now_ms);
+    let phase = phase_of(facts, terminal, standing.running, &process);
+    let ended_in_turn = terminal && facts.turn == Turn::Open;
+    let attention = attention::needs_human(&Stakes {
+        live: verdict.status.is_live(),
+        unchecked,
+        phase,
+        stuck: standing.stuck,
+        process_waits: says_waiting(&process),
+        fresh_end_in_turn: ended_in_turn && around.fresh_ends.contains(&row.id),
+    });
+    Some(Judged {
+        quiet_ms: sign_of_life(row, last_activity_ms)
+            .map(|life| now_ms.saturating_sub(life).max(0)),
+        verdict,
+        last_activity_ms,
+        unchecked,
+        ended_in_turn,
+        process,
+        standing,
+        phase,
+        attention,
+    })
+}
+
+fn shown(
+    row: SessionRow,
+    facts: Facts,
+    judged: Judged,
+    notices: Vec<Notice>,
+    around: &Around,
+) -> Session {
+    let children = around.family.children(row.id);
+    let title = facts.title.as_deref().and_then(clean);
+    let verdict = judged.verdict;
+    let terminal = verdict.status.is_terminal();
+    Session {
+        row_id: row.id,
+        id: id(row.agent.word(), row.parent.as_deref(), &row.native_id),
+        agent: row.agent.word(),
+        kind: row.kind.word(),
+        title_source: facts.title_source.filter(|_| title.is_some()).map(TitleKind::word),
+        title,
+        status: verdict.status,
+        status_since_ms: verdict.since_ms,
+        phase: judged.phase,
+        tool: tool(&facts, judged.phase),
+        attention: judged.attention,
+        turn: facts.turn.word(),
+        last_turn: facts.last_turn.map(Outcome::word),
+        last_error: facts.last_error.as_deref().and_then(error),
+        started_ms: facts.started_ms.or(facts.first_activity_ms),
+        last_activity_ms: judged.last_activity_ms,
+        clock_ahead: row.clock_ahead || facts.clock_ahead,
+        quiet_ms: judged.quiet_ms,
+        ended_ms: verdict.ended_ms.filter(|_| terminal),
+        ended_approximate: terminal && verdict.ended_approximate,
+        checked_ms: row.checked_ms,
+        unchecked: judged.unchecked,
+        process: judged.process,
+        prompts: facts.prompts.chosen(),
+        answers: facts.answers.chosen(),
+        tool_calls: facts.tool_calls.chosen(),
+        skipped_lines: facts.flaws.skipped,
+        last_text: facts.newest_text().and_then(clean),
+        tokens: tokens(&facts),
+        context_used: facts.context_used,
+        context_window: facts.context_window,
+        compaction: judged.standing.shown,
+        notices,
+        children: children.all,
+        active_children: children.active,
+        transcript_present: row.transcript_present,
+        reason: reason(verdict),
+        parent_native_id: row.parent.or(facts.fork_of),
+        native_id: row.native_id,
+        cwd: facts.cwd,
+        branch: facts.branch,
+        model: facts.model,
+        agent_version: facts.version,
+    }
+}
+
+/// `agent:native_id`; a sub-agent `agent:parent/native_id`.
+pub(super) fn id(agent: &str, parent: Option<&str>, native_id: &str) -> String {
+    match parent {
+        Some(parent) => format!("{agent}:{parent}/{native_id}"),
+        None => format!("{agent}:{native_id}"),
+    }
+}
+
+/// Newest activity: of a session also that of its sub-agents, of a nested row its own.
+fn last_activity(row: &SessionRow, facts: &Facts) -> Option<i64> {
+    let own = facts.clock_ms().or(row.own_clock_ms);
+    if row.nested {
+        own.or(row.last_activity_ms)
+    } else {
+        row.last_activity_ms.max(row.child_activity_ms).or(own)
+    }
+}
+
+/// Last activity, or a later moment at which a process said that it works on the open turn.
+fn sign_of_life(row: &SessionRow, last_activity_ms: Option<i64>) -> Option<i64> {
+    let stored = row.sign_of_life_ms.filter(|_| !row.nested);
+    last_activity_ms.map(|last| sign_of_life_ms(last, stored, row.anchored_ms))
+}
+
+/// Whether the moment has passed at which the status was to be decided on again, and nobody did.
+///
+/// A row that a live process holds stays past its deadline without a word in the store, so a pass
+/// that was complete after the deadline counts too.
+fn is_past_due(row: &SessionRow, around: &Around) -> bool {
+    let looked_ms = row.checked_ms.max(around.as_of_ms);
+    row.deadline_ms.is_some_and(|deadline| {
+        around.now_ms >= deadline && looked_ms.is_none_or(|looked| looked < deadline)
+    })
+}
+
+/// The status of a row without a lifecycle: rules 2 to 4 on its own last activity, with no end
+/// evidence and no holder. It says *seen* and *concluded* as the rules do for sessions.
+fn derived(last_activity_ms: i64, now_ms: i64, windows: Windows) -> VerdictRow {
+    let silence = now_ms.saturating_sub(last_activity_ms).max(0);
+    let (status, code, basis, rule, summary) = if silence <= windows.live_ms {
+        let summary = "its own last activity is within the live window";
+        (Status::Running, "session.running.activity", Basis::Observed, "live_window", summary)
+    } else if silence <= windows.ended_ms {
+        let summary = "silent for longer than the live window: a lull";
+        (Status::Idle, "session.idle.silence", Basis::Observed, "ended_window", summary)
+    } else {
+        let summary = "silent for longer than the ended window";
+        (Status::Completed, "session.completed.silence", Basis::Inferred, "silence", summary)
+    };
+    VerdictRow {
+        status,
+        since_ms: None,
+        code: code.to_owned(),
+        summary: summary.to_owned(),
+        basis,
+        rule: rule.to_owned(),
+        evidence: Vec::new(),
+        ended_ms: status.is_terminal().then_some(last_activity_ms),
+        ended_approximate: status.is_terminal(),
+    }
+}
+
+fn reason(verdict: VerdictRow) -> Reason {
+    Reason {
+        code: verdict.code,
+        summary: verdict.summary,
+        basis: verdict.basis,
+        rule: verdict.rule,
+        evidence: verdict.evidence,
+    }
+}
+
+fn phase_of(facts: &Facts, terminal: bool, compacting: bool, process: &Process) -> Option<Phase> {
+    let calls: Vec<&str> = facts.open_calls.iter().map(|call| call.name.as_str()).collect();
+    phase::phase(&Signs {
+        ended: if terminal { Ended::Yes } else { Ended::No },
+        bracket: if compacting { Bracket::Running } else { Bracket::Quiet },
+        asks: None,
+        approvals: facts.approvals.len(),
+        calls: &calls,
+        turn: facts.turn,
+        last_turn: facts.last_turn,
+        tail: if facts.trailer { Tail::Trailer } else { Tail::Plain },
+        holder: if process.alive == Some(true) { Holder::Alive } else { Holder::Unknown },
+    })
+}
+
+fn says_waiting(process: &Process) -> bool {
+    process.alive == Some(true) && process.state.as_deref() == Some("waiting")
+}
+
+/// The newest call without a result, while a tool is what the session is about.
+fn tool(facts: &Facts, phase: Option<Phase>) -> Option<(String, Option<i64>)> {
+    let call = facts.open_calls.last().filter(|_| phase == Some(Phase::Tool))?;
+    Some((call.name.clone(), call.at_ms))
+}
+
+fn tokens(facts: &Facts) -> Tokens {
+    let tokens = facts.tokens;
+    Tokens {
+        input: tokens.input,
+        cache_read: tokens.cache_read,
+        cache_write: tokens.cache_write,
+        output: tokens.output,
+        total: tokens.total(),
+    }
+}
+
+/// One clean line of at most [`TEXT_CHARS`] characters, if anything of it stays.
+pub(super) fn clean(raw: &str) -> Option<String> {
+    Some(text::line_up_to(raw, TEXT_CHARS)).filter(|clean| !clean.is_empty())
+}
+
+/// Code, one space, at most [`TEXT_CHARS`] characters of text.
+fn error(raw: &str) -> Option<String> {
+    let (code, text) = raw.split_once(' ').unwrap_or((raw, ""));
+    let whole = format!("{} {}", text::line(code), text::line_up_to(text, TEXT_CHARS));
+    Some(whole.trim().to_owned()).filter(|whole| !whole.is_empty())
+}
+
+fn notices(
+    row: &SessionRow,
+    facts: &Facts,
+    around: &Around,
+    ended_in_turn: bool,
+    readable: bool,
+) -> Vec<Notice> {
+    let mut notices: Vec<Notice> = facts
+        .notices
+        .iter()
+        .map(|notice| Notice { code: notice.code.clone(), text: notice.text.clone() })
+        .collect();
+    let mut add = |code: &str, text: String| {
+        if !notices.iter().any(|notice| notice.code == code) {
+            notices.push(Notice { code: code.to_owned(), text });
+        }
+    };
+    if around.damaged.contains(&row.id) {
+        let text = "a part of its file is damaged and was skipped; what is intact counts";
+        add("damaged", text.to_owned());
+    }
+    if facts.flaws.oversized > 0 {
+        let lines = facts.flaws.oversized;
+        add("oversized", format!("{lines} lines over 16 MiB were read by their head and tail"));
+    }
+    if ended_in_turn {
+        let open = if facts.open_calls.is_empty() {
+            "nothing says that it was finished"
+        } else {
+            "a call has no result"
+        };
+        add("ended_in_turn", format!("ended inside a turn: {open}"));
+    }
+    if around.family.is_orphan(row.id) {
+        add("parent_missing", "parent missing: no file of the session that started it".to_owned());
+    }
+    if !readable {
+        add("unreadable", "this version cannot read what the store keeps of it".to_owned());
+    }
+    notices
+}

@@ -1,0 +1,70 @@
+//! The order in which sessions are shown, and the groups of that order.
+
+use std::cmp::Reverse;
+
+use super::{Counts, Session, Status};
+
+/// Where a session stands in the list. A status of the future must find its place here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Group {
+    /// Needs a human, whatever its status.
+    Attention,
+    /// Running.
+    Running,
+    /// Idle.
+    Idle,
+    /// Completed.
+    Completed,
+    /// Ended otherwise.
+    Other,
+}
+
+impl Group {
+    /// The group of a status alone.
+    pub fn of(status: Status) -> Self {
+        match status {
+            Status::Starting | Status::Running => Self::Running,
+            Status::Idle => Self::Idle,
+            Status::Completed => Self::Completed,
+            Status::CompletedEmpty
+            | Status::Failed
+            | Status::TimedOut
+            | Status::Aborted
+            | Status::Cancelled => Self::Other,
+        }
+    }
+}
+
+/// The group of a session. One that is past its deadline keeps the place of the status it had, so
+/// that it does not jump when it is checked.
+pub fn group(session: &Session) -> Group {
+    if session.attention { Group::Attention } else { Group::of(session.status) }
+}
+
+/// Attention first, then by status, then newest activity first, then by id.
+pub fn sort(sessions: &mut [Session]) {
+    sessions.sort_by(|one, other| {
+        let key = |session: &Session| (group(session), Reverse(session.last_activity_ms));
+        key(one).cmp(&key(other)).then_with(|| one.id.cmp(&other.id))
+    });
+}
+
+/// Counts over sessions. An unchecked one is counted as that and not by its status, which nobody
+/// vouches for; so the statuses and *unchecked* add up to the rows.
+pub fn count(sessions: &[Session]) -> Counts {
+    let mut counts = Counts::default();
+    for session in sessions {
+        counts.attention += u64::from(session.attention);
+        if session.unchecked {
+            counts.unchecked += 1;
+            continue;
+        }
+        match Group::of(session.status) {
+            Group::Running => counts.running += 1,
+            Group::Idle => counts.idle += 1,
+            Group::Completed => counts.completed += 1,
+            Group::Other | Group::Attention => counts.other += 1,
+        }
+    }
+    counts
+}

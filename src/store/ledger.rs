@@ -1,0 +1,394 @@
+//! Terminal transitions per consumer, acknowledgements, and the audit's events.
+//!
+//! The ledger stores no entries: they are the terminal transitions minus what a consumer has
+//! acknowledged, an anti-join over a set. A cursor would skip a transition that commits late.
+
+use rusqlite::{Row, params};
+use serde::{Deserialize, Serialize};
+
+use super::{Result, StoreError, Tx, transitions};
+use crate::lifecycle::{Basis, Entity, Status};
+
+/// One terminal transition, as a consumer of the ledger sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// Transition id: what is acknowledged.
+    pub id: i64,
+    /// When it was written, ms.
+    pub at_ms: i64,
+    /// Of what.
+    pub entity: Entity,
+    /// `agent:native_id`, or the run's name; the row id if the row is gone.
+    pub name: String,
+    /// Status before; `None` only in a history, for an admission.
+    pub from: Option<Status>,
+    /// Status after.
+    pub to: Status,
+    /// Reason code.
+    pub reason: String,
+    /// Seen or concluded.
+    pub basis: Basis,
+    /// End, ms.
+    pub ended_ms: Option<i64>,
+    /// The row has since been reactivated or migrated.
+    pub superseded: bool,
+    /// When the consumer acknowledged it, ms.
+    pub acked_ms: Option<i64>,
+    /// Attempts to deliver it.
+    pub attempts: u64,
+    /// Error of the last attempt.
+    pub last_error: Option<String>,
+}
+
+/// What an audit event says. Serialized as the event's details.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Details {
+    /// Status before, a word.
+    pub from: Option<String>,
+    /// Status after, or attempted; a word.
+    pub to: String,
+    /// Reason code.
+    pub reason: String,
+    /// Why, in words.
+    pub why: String,
+    /// Between the end that was taken back and the new activity, ms.
+    pub gap_ms: Option<i64>,
+    /// What it rests on.
+    pub evidence: Vec<String>,
+}
+
+/// An audit event to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewEvent<'a> {
+    /// `status_transition_override`, `status_transition_rejected`, `status_migrated`.
+    pub(crate) action: &'static str,
+    /// Of what.
+    pub(crate) entity: Entity,
+    /// The transition it belongs to; `None` for a rejection.
+    pub(crate) transition_id: Option<i64>,
+    /// Who.
+    pub(crate) actor: &'a str,
+    /// `silence` or `exit`: what an override took back.
+    pub(crate) after: Option<&'static str>,
+    /// The rest.
+    pub(crate) details: &'a Details,
+    /// When, ms.
+    pub(crate) at_ms: i64,
+}
+
+/// An audit event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEvent {
+    /// Event id.
+    pub id: i64,
+    /// `status_transition_override`, `status_transition_rejected`, `status_migrated`.
+    pub action: String,
+    /// Of what.
+    pub entity: Entity,
+    /// `agent:native_id`, or the run's name; the row id if the row is gone.
+    pub name: String,
+    /// The transition it belongs to.
+    pub transition_id: Option<i64>,
+    /// Who.
+    pub actor: String,
+    /// `silence` or `exit`: what an override took back.
+    pub after: Option<String>,
+    /// The rest.
+    pub details: Details,
+    /// When first, ms.
+    pub created_ms: i64,
+    /// When last, ms.
+    pub last_ms: i64,
+    /// Times it happened.
+    pub repeats: u64,
+}
+
+/// Audit events over the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AuditTotals {
+    /// Overrides of a completion by silence.
+    pub overrides: u64,
+    /// Overrides of a completion by end evidence.
+    pub overrides_after_exit: u64,
+    /// Rejections, repeats counted.
+    pub rejections: u64,
+    /// Rows moved by the migration.
+    pub migrations: u64,
+}
+
+/// A consumer of the ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Consumer {
+    /// Its name.
+    pub name: String,
+    /// It gets the transitions after this one.
+    pub since_seq: i64,
+    /// When it was registered, ms.
+    pub created_ms: i64,
+}
+
+/// Action of an override.
+pub const OVERRIDE: &str = "status_transition_override";
+/// Action of a rejection.
+pub const REJECTED: &str = "status_transition_rejected";
+/// Action of the migration.
+pub const MIGRATED: &str = "status_migrated";
+
+const TERMINALS: &str =
+    "('completed', 'completed_empty', 'failed', 'timed_out', 'aborted', 'cancelled')";
+/// What is news of an end: word for word the condition of index `status_transitions_terminal`.
+const POPULATION: &str = "t.previous_status IS NOT NULL AND t.previous_status <> t.status \
+    AND t.origin = 'mirror' AND t.status IN \
+    ('completed', 'completed_empty', 'failed', 'timed_out', 'aborted', 'cancelled')";
+/// The row's name, however it is called.
+const NAME: &str = "coalesce( \
+    CASE e.entity_type WHEN 'session' \
+        THEN (SELECT agent || ':' || native_id FROM sessions WHERE id = e.entity_id) \
+        ELSE (SELECT name FROM runs WHERE id = e.entity_id) END, \
+    e.entity_type || ' ' || e.entity_id)";
+
+/// Which entries of the ledger are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Span {
+    /// What the consumer has not acknowledged.
+    Pending,
+    /// Every terminal transition there is: acknowledged, imported, admitted, older than the
+    /// consumer.
+    History,
+}
+
+/// Entries of a consumer, oldest first.
+pub fn deliveries(tx: &Tx<'_>, consumer: &str, span: Span, rows_max: i64) -> Result<Vec<Delivery>> {
+    let from = match span {
+        Span::Pending => {
+            format!("WHERE {POPULATION} AND t.id > c.since_seq AND d.acked_ms IS NULL")
+        }
+        Span::History => format!("WHERE t.status IN {TERMINALS}"),
+    };
+    let name = NAME.replace("e.entity", "t.entity");
+    // Our rows are ordered by sequence; against an imported row only its own time can be compared.
+    let sql = format!(
+        "SELECT t.id, t.created_ms, t.entity_type, t.entity_id, {name}, t.previous_status,
+            t.status, t.reason_code, t.basis, t.ended_ms, EXISTS (
+                SELECT 1 FROM status_transitions s
+                WHERE s.entity_type = t.entity_type AND s.entity_id = t.entity_id
+                    AND s.previous_status IN {TERMINALS} AND s.status NOT IN {TERMINALS}
+                    AND CASE WHEN s.origin = t.origin THEN s.id > t.id
+                        ELSE s.created_ms > t.created_ms END),
+            d.acked_ms, coalesce(a.attempts, 0), nullif(a.last_error, '')
+        FROM status_transitions t JOIN consumers c ON c.name = ?1
+            LEFT JOIN terminal_deliveries d ON d.transition_id = t.id AND d.consumer = c.name
+            LEFT JOIN delivery_attempts a ON a.transition_id = t.id AND a.consumer = c.name
+        {from} ORDER BY t.id LIMIT ?2"
+    );
+    let mut statement = tx.0.prepare_cached(&sql)?;
+    let mut rows = statement.query(params![consumer, rows_max])?;
+    let mut list = Vec::new();
+    while let Some(row) = rows.next()? {
+        list.push(delivery(row)?);
+    }
+    Ok(list)
+}
+
+/// How many entries a consumer has not acknowledged.
+pub fn pending_count(tx: &Tx<'_>, consumer: &str) -> Result<u64> {
+    let sql = format!(
+        "SELECT count(*) FROM status_transitions t JOIN consumers c ON c.name = ?1
+        WHERE {POPULATION} AND t.id > c.since_seq AND NOT EXISTS (
+            SELECT 1 FROM terminal_deliveries d
+            WHERE d.transition_id = t.id AND d.consumer = c.name)"
+    );
+    let count: i64 = tx.0.prepare_cached(&sql)?.query_row([consumer], |row| row.get(0))?;
+    Ok(count.unsigned_abs())
+}
+
+/// Whether that transition is one the consumer has to acknowledge or has acknowledged.
+pub fn is_for(tx: &Tx<'_>, consumer: &str, transition_id: i64) -> Result<bool> {
+    let sql = format!(
+        "SELECT EXISTS (SELECT 1 FROM status_transitions t JOIN consumers c ON c.name = ?1
+            WHERE {POPULATION} AND t.id > c.since_seq AND t.id = ?2)"
+    );
+    let mut statement = tx.0.prepare_cached(&sql)?;
+    Ok(statement.query_row(params![consumer, transition_id], |row| row.get(0))?)
+}
+
+/// Acknowledges one entry; `false` if it was acknowledged before.
+pub fn acknowledge(
+    tx: &Tx<'_>,
+    consumer: &str,
+    transition_id: i64,
+    now_ms: i64,
+    how: &str,
+) -> Result<bool> {
+    let sql = "INSERT INTO terminal_deliveries (transition_id, consumer, acked_ms, how)
+        VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
+    let mut statement = tx.0.prepare_cached(sql)?;
+    Ok(statement.execute(params![transition_id, consumer, now_ms, how])? == 1)
+}
+
+/// Registers a consumer from the newest transition on; one that is known keeps what it has.
+pub fn register(tx: &Tx<'_>, name: &str, now_ms: i64) -> Result<()> {
+    let since = transitions::newest_id(tx)?;
+    let sql = "INSERT INTO consumers (name, since_seq, created_ms) VALUES (?1, ?2, ?3)
+        ON CONFLICT DO NOTHING";
+    tx.0.prepare_cached(sql)?.execute(params![name, since, now_ms])?;
+    Ok(())
+}
+
+/// Every consumer, by name.
+pub fn consumers(tx: &Tx<'_>) -> Result<Vec<Consumer>> {
+    let sql = "SELECT name, since_seq, created_ms FROM consumers ORDER BY name";
+    let mut statement = tx.0.prepare_cached(sql)?;
+    let rows = statement.query_map([], |row| {
+        Ok(Consumer { name: row.get(0)?, since_seq: row.get(1)?, created_ms: row.get(2)? })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Keeps an audit event.
+pub(crate) fn record(tx: &Tx<'_>, event: &NewEvent<'_>) -> Result<()> {
+    let sql = "INSERT INTO admin_events (action, entity_type, entity_id, transition_id, actor,
+            after_end, details, created_ms, last_ms)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)";
+    tx.0.prepare_cached(sql)?.execute(params![
+        event.action,
+        event.entity.kind.word(),
+        event.entity.id,
+        event.transition_id,
+        event.actor,
+        event.after,
+        json(event.details)?,
+        event.at_ms,
+    ])?;
+    Ok(())
+}
+
+/// Keeps an audit event, or counts up the one that says the same.
+pub(crate) fn record_or_repeat(tx: &Tx<'_>, event: &NewEvent<'_>) -> Result<()> {
+    let sql = "UPDATE admin_events SET repeats = repeats + 1, last_ms = max(last_ms, ?6)
+        WHERE entity_type = ?1 AND entity_id = ?2 AND action = ?3 AND actor = ?4 AND details = ?5";
+    let repeated = tx.0.prepare_cached(sql)?.execute(params![
+        event.entity.kind.word(),
+        event.entity.id,
+        event.action,
+        event.actor,
+        json(event.details)?,
+        event.at_ms,
+    ])?;
+    if repeated == 0 { record(tx, event) } else { Ok(()) }
+}
+
+/// Audit events, newest first.
+pub fn audit(tx: &Tx<'_>, rows_max: i64) -> Result<Vec<AuditEvent>> {
+    let sql = format!(
+        "SELECT e.id, e.action, e.entity_type, e.entity_id, {NAME}, e.transition_id, e.actor,
+            e.after_end, e.details, e.created_ms, e.last_ms, e.repeats
+        FROM admin_events e ORDER BY e.last_ms DESC, e.id DESC LIMIT ?1"
+    );
+    let mut statement = tx.0.prepare_cached(&sql)?;
+    let mut rows = statement.query([rows_max])?;
+    let mut list = Vec::new();
+    while let Some(row) = rows.next()? {
+        list.push(event(row)?);
+    }
+    Ok(list)
+}
+
+/// Audit events by kind.
+pub fn audit_totals(tx: &Tx<'_>) -> Result<AuditTotals> {
+    let sql = "SELECT action, after_end, count(*), sum(repeats) FROM admin_events
+        GROUP BY action, after_end";
+    let mut statement = tx.0.prepare_cached(sql)?;
+    let mut rows = statement.query([])?;
+    let mut totals = AuditTotals::default();
+    while let Some(row) = rows.next()? {
+        let (action, after): (String, Option<String>) = (row.get(0)?, row.get(1)?);
+        let (events, repeats): (i64, i64) = (row.get(2)?, row.get(3)?);
+        match (action.as_str(), after.as_deref()) {
+            (OVERRIDE, Some("exit")) => totals.overrides_after_exit += events.unsigned_abs(),
+            (OVERRIDE, _) => totals.overrides += events.unsigned_abs(),
+            (REJECTED, _) => totals.rejections += repeats.unsigned_abs(),
+            (MIGRATED, _) => totals.migrations += events.unsigned_abs(),
+            (_, _) => {}
+        }
+    }
+    Ok(totals)
+}
+
+fn json(details: &Details) -> Result<String> {
+    serde_json::to_string(details).map_err(|why| StoreError::Value(why.to_string()))
+}
+
+fn entity(row: &Row<'_>, kind: usize, id: usize) -> Result<Entity> {
+    let word: String = row.get(kind)?;
+    Ok(Entity { kind: transitions::entity_type(&word)?, id: row.get(id)? })
+}
+
+fn delivery(row: &Row<'_>) -> Result<Delivery> {
+    let from: Option<String> = row.get(5)?;
+    let attempts: i64 = row.get(12)?;
+    Ok(Delivery {
+        id: row.get(0)?,
+        at_ms: row.get(1)?,
+        entity: entity(row, 2, 3)?,
+        name: row.get(4)?,
+        from: from.map(|word| transitions::status(&word)).transpose()?,
+        to: transitions::status(&row.get::<_, String>(6)?)?,
+        reason: row.get(7)?,
+        basis: transitions::basis(&row.get::<_, String>(8)?)?,
+        ended_ms: row.get(9)?,
+        superseded: row.get(10)?,
+        acked_ms: row.get(11)?,
+        attempts: attempts.unsigned_abs(),
+        last_error: row.get(13)?,
+    })
+}
+
+fn event(row: &Row<'_>) -> Result<AuditEvent> {
+    let details: String = row.get(8)?;
+    // An imported event has its own keys; what it says is then shown as it stands.
+    let details = serde_json::from_str(&details)
+        .unwrap_or_else(|_| Details { why: details, ..Details::default() });
+    let repeats: i64 = row.get(11)?;
+    Ok(AuditEvent {
+        id: row.get(0)?,
+        action: row.get(1)?,
+        entity: entity(row, 2, 3)?,
+        name: row.get(4)?,
+        transition_id: row.get(5)?,
+        actor: row.get(6)?,
+        after: row.get(7)?,
+        details,
+        created_ms: row.get(9)?,
+        last_ms: row.get(10)?,
+        repeats: repeats.unsigned_abs(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+
+    #[test]
+    fn the_ledger_reads_terminal_transitions_and_no_others() {
+        let mut store = Store::in_memory(1).unwrap();
+        let sql = format!(
+            "EXPLAIN QUERY PLAN SELECT count(*) FROM status_transitions t
+            WHERE {POPULATION} AND t.id > 0"
+        );
+        let plan: String =
+            store.read(|tx| Ok(tx.0.query_row(&sql, [], |row| row.get(3))?)).unwrap();
+        assert!(plan.contains("status_transitions_terminal"), "{plan}");
+    }
+
+    #[test]
+    fn what_the_queries_call_terminal_is_what_the_vocabulary_does() {
+        for status in Status::ALL {
+            let listed = TERMINALS.contains(&format!("'{}'", status.word()));
+            assert_eq!(listed, status.is_terminal(), "{status:?}");
+        }
+        assert!(POPULATION.contains(TERMINALS));
+    }
+}

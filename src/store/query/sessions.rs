@@ -1,0 +1,286 @@
+//! Session rows: whole ones, kinship alone, ids alone.
+
+use std::collections::HashSet;
+
+use rusqlite::{Row, params_from_iter};
+
+use super::super::{Result, Tx};
+use super::{Agent, Facts, Kind, phrases};
+use crate::lifecycle::{Basis, Status};
+
+/// A session as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionRow {
+    /// Row id.
+    pub id: i64,
+    /// Agent.
+    pub agent: Agent,
+    /// Native id.
+    pub native_id: String,
+    /// Native id of the parent, of a sub-agent.
+    pub parent: Option<String>,
+    /// What kind it is.
+    pub kind: Kind,
+    /// Without a lifecycle row: a sub-agent or an internal thread.
+    pub nested: bool,
+    /// The merge of its live generations, as stored: see [`SessionRow::facts`].
+    pub facts: String,
+    /// A file of it is there.
+    pub transcript_present: bool,
+    /// Its own clock, ms.
+    pub own_clock_ms: Option<i64>,
+    /// Its newest activity, ms.
+    pub last_activity_ms: Option<i64>,
+    /// Its sub-agents' newest activity, ms.
+    pub child_activity_ms: Option<i64>,
+    /// See `lifecycle::sign_of_life_ms`.
+    pub sign_of_life_ms: Option<i64>,
+    /// See `lifecycle::sign_of_life_ms`.
+    pub anchored_ms: Option<i64>,
+    /// A stamp lay ahead of the clock.
+    pub clock_ahead: bool,
+    /// Its status and all that belongs to it; `None` until it is admitted, and of nested rows.
+    pub verdict: Option<VerdictRow>,
+    /// When it must be decided on again, ms.
+    pub deadline_ms: Option<i64>,
+    /// When it was last decided on, ms.
+    pub checked_ms: Option<i64>,
+}
+
+impl SessionRow {
+    /// The merge of its live generations; `None` where this version cannot read it. Reading it costs
+    /// more than all the rest of the row, so it is left to whoever needs it.
+    pub fn facts(&self) -> Option<Facts> {
+        serde_json::from_str(&self.facts).ok()
+    }
+}
+
+/// A stored status with its reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerdictRow {
+    /// Status.
+    pub status: Status,
+    /// Time of the transition, ms.
+    pub since_ms: Option<i64>,
+    /// Reason code; empty where none was given.
+    pub code: String,
+    /// One sentence.
+    pub summary: String,
+    /// Seen or concluded.
+    pub basis: Basis,
+    /// Rule of `decide`.
+    pub rule: String,
+    /// What it rests on.
+    pub evidence: Vec<String>,
+    /// End, ms.
+    pub ended_ms: Option<i64>,
+    /// The end is not exact.
+    pub ended_approximate: bool,
+}
+
+/// Sessions, and how many rows of them this version cannot read.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Sessions {
+    /// In the order of their ids.
+    pub rows: Vec<SessionRow>,
+    /// Rows with an agent or a status that this version does not know.
+    pub unreadable: u64,
+}
+
+/// Which sessions are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted<'a> {
+    /// Those of the top level that have a status.
+    Top,
+    /// Sub-agents and internal threads.
+    Nested,
+    /// These.
+    Ids(&'a [i64]),
+}
+
+/// Reads whole rows.
+pub fn sessions(tx: &Tx<'_>, wanted: Wanted<'_>) -> Result<Sessions> {
+    let (clause, argument) = match wanted {
+        Wanted::Top => ("nested = 0 AND status IS NOT NULL", None),
+        Wanted::Nested => ("nested = 1", None),
+        Wanted::Ids(ids) => {
+            let list = serde_json::Value::from(ids).to_string();
+            ("id IN (SELECT value FROM json_each(?1))", Some(list))
+        }
+    };
+    let mut statement = tx.0.prepare_cached(&format!(
+        "SELECT id, agent, native_id, parent_native_id, kind, nested, facts, transcript,
+                own_clock_ms, last_activity_ms, child_activity_ms, sign_of_life_ms, clock_ahead,
+                deadline_ms, checked_ms, status, status_since_ms, reason_code, reason_summary,
+                basis, rule, evidence, ended_ms, ended_approx, anchored_ms
+         FROM sessions WHERE {clause} ORDER BY id"
+    ))?;
+    let mut found = Sessions::default();
+    let mut rows = statement.query(params_from_iter(argument))?;
+    while let Some(row) = rows.next()? {
+        match session(row)? {
+            Some(session) => found.rows.push(session),
+            None => found.unreadable += 1,
+        }
+    }
+    Ok(found)
+}
+
+fn session(row: &Row<'_>) -> rusqlite::Result<Option<SessionRow>> {
+    let Some(agent) = Agent::from_word(row.get_ref(1)?.as_str()?) else { return Ok(None) };
+    let verdict = match row.get_ref(15)?.as_str_or_null()? {
+        None => None,
+        Some(word) => match Status::from_word(word) {
+            None => return Ok(None),
+            Some(status) => Some(verdict(row, status)?),
+        },
+    };
+    let parent: String = row.get(3)?;
+    Ok(Some(SessionRow {
+        id: row.get(0)?,
+        agent,
+        native_id: row.get(2)?,
+        parent: Some(parent).filter(|parent| !parent.is_empty()),
+        kind: kind(row.get_ref(4)?.as_str()?),
+        nested: row.get(5)?,
+        facts: row.get(6)?,
+        transcript_present: row.get_ref(7)?.as_str()? != "missing",
+        own_clock_ms: row.get(8)?,
+        last_activity_ms: row.get(9)?,
+        child_activity_ms: row.get(10)?,
+        sign_of_life_ms: row.get(11)?,
+        anchored_ms: row.get(24)?,
+        clock_ahead: row.get(12)?,
+        deadline_ms: row.get(13)?,
+        checked_ms: row.get(14)?,
+        verdict,
+    }))
+}
+
+fn verdict(row: &Row<'_>, status: Status) -> rusqlite::Result<VerdictRow> {
+    let text = |at: usize| -> rusqlite::Result<String> {
+        Ok(row.get::<_, Option<String>>(at)?.unwrap_or_default())
+    };
+    Ok(VerdictRow {
+        status,
+        since_ms: row.get(16)?,
+        code: text(17)?,
+        summary: text(18)?,
+        // What does not say that it was seen is treated as concluded: the weaker claim.
+        basis: Basis::from_word(&text(19)?).unwrap_or(Basis::Inferred),
+        rule: text(20)?,
+        evidence: phrases(row.get_ref(21)?.as_str()?),
+        ended_ms: row.get(22)?,
+        ended_approximate: row.get(23)?,
+    })
+}
+
+fn kind(word: &str) -> Kind {
+    [Kind::SubAgent, Kind::Internal, Kind::Fork, Kind::Team, Kind::Background, Kind::Sdk]
+        .into_iter()
+        .find(|kind| kind.word() == word)
+        .unwrap_or(Kind::Main)
+}
+
+/// What is known of one nested row without reading its facts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KinRow {
+    /// Row id.
+    pub id: i64,
+    /// Row of its parent, if the store has one.
+    pub parent: Option<i64>,
+    /// A sub-agent; else an internal thread, which is nobody's child.
+    pub subagent: bool,
+    /// Its turn is open and its own silence is within the live window.
+    pub active: bool,
+}
+
+/// Every nested row that has a clock. Active is whose turn is open and whose own clock is not
+/// before `live_from_ms`.
+pub fn kin(tx: &Tx<'_>, live_from_ms: i64) -> Result<Vec<KinRow>> {
+    let mut statement = tx.0.prepare_cached(
+        "SELECT c.id,
+                (SELECT p.id FROM sessions p
+                 WHERE p.agent = c.agent AND p.native_id = c.parent_native_id
+                   AND p.host = c.host AND p.id <> c.id
+                 ORDER BY p.nested, p.id LIMIT 1),
+                c.kind = 'subagent',
+                CASE WHEN COALESCE(c.own_clock_ms, c.last_activity_ms) >= ?1 AND json_valid(c.facts)
+                     THEN COALESCE(json_extract(c.facts, '$.turn') = 'open', 0) ELSE 0 END
+         FROM sessions c
+         WHERE c.nested = 1 AND COALESCE(c.own_clock_ms, c.last_activity_ms) IS NOT NULL
+         ORDER BY c.id",
+    )?;
+    let rows = statement
+        .query_map([live_from_ms], |row| {
+            Ok(KinRow {
+                id: row.get(0)?,
+                parent: row.get(1)?,
+                subagent: row.get(2)?,
+                active: row.get(3)?,
+            })
+        })?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(rows)
+}
+
+/// What a session is called by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdRow {
+    /// Row id.
+    pub id: i64,
+    /// The agent's word.
+    pub agent: String,
+    /// Native id.
+    pub native_id: String,
+    /// Native id of its parent.
+    pub parent: Option<String>,
+    /// Not of the top level.
+    pub nested: bool,
+}
+
+/// Every session's names.
+pub fn ids(tx: &Tx<'_>) -> Result<Vec<IdRow>> {
+    let mut statement = tx.0.prepare_cached(
+        "SELECT id, agent, native_id, NULLIF(parent_native_id, ''), nested
+         FROM sessions ORDER BY id",
+    )?;
+    let rows = statement
+        .query_map([], |row| {
+            Ok(IdRow {
+                id: row.get(0)?,
+                agent: row.get(1)?,
+                native_id: row.get(2)?,
+                parent: row.get(3)?,
+                nested: row.get(4)?,
+            })
+        })?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(rows)
+}
+
+/// Sessions of which a live generation has a damaged part.
+pub fn damaged(tx: &Tx<'_>) -> Result<HashSet<i64>> {
+    let mut statement = tx.0.prepare_cached(
+        "SELECT f.session_id FROM source_files s JOIN facts f ON f.generation = s.id
+         WHERE s.live = 1 AND s.damaged > 0",
+    )?;
+    let rows = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    Ok(rows)
+}
+
+/// Sessions whose standing end is news that `consumer` has not acknowledged: written at or after
+/// `from_ms`, with a status before it (an admission is history), and by this program.
+pub fn unacknowledged_ends(tx: &Tx<'_>, consumer: &str, from_ms: i64) -> Result<HashSet<i64>> {
+    let mut statement = tx.0.prepare_cached(
+        "SELECT s.id FROM sessions s JOIN status_transitions t ON t.id = s.transition_id
+         WHERE s.ended_ms IS NOT NULL AND t.created_ms >= ?2
+           AND t.previous_status IS NOT NULL AND t.origin = 'mirror'
+           AND NOT EXISTS (SELECT 1 FROM terminal_deliveries d
+                           WHERE d.transition_id = t.id AND d.consumer = ?1)",
+    )?;
+    let rows = statement
+        .query_map(rusqlite::params![consumer, from_ms], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(rows)
+}

@@ -1,0 +1,158 @@
+//! Commands under `lullwatch run`: rows of their own, linked to the session each opens.
+//!
+//! Their status is written as a session's is, by `lifecycle` alone.
+
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::{Result, Tx, transitions};
+use crate::lifecycle::Status;
+
+/// A run to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewRun<'a> {
+    /// Its name, unique.
+    pub name: &'a str,
+    /// Host it runs on.
+    pub host: &'a str,
+    /// The command (JSON list).
+    pub argv: &'a str,
+    /// Host, boot, pid namespace and uid (JSON).
+    pub scope: &'a str,
+    /// Pid of `lullwatch run`.
+    pub wrapper_pid: Option<i64>,
+    /// Its start time, as the system tells it.
+    pub wrapper_start: Option<&'a str>,
+    /// When it was started, ms.
+    pub started_ms: i64,
+}
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRow {
+    /// Row id.
+    pub id: i64,
+    /// Name.
+    pub name: String,
+    /// Host.
+    pub host: String,
+    /// Agent and native id of the session it opened, once known.
+    pub session: Option<(String, String)>,
+    /// Host, boot, pid namespace and uid (JSON).
+    pub scope: String,
+    /// Pid and start time of `lullwatch run`.
+    pub wrapper: Option<(i64, Option<String>)>,
+    /// Pid and start time of its child.
+    pub child: Option<(i64, Option<String>)>,
+    /// Exit code of the child.
+    pub exit_code: Option<i64>,
+    /// Signal that ended the child.
+    pub exit_signal: Option<i64>,
+    /// Moves with status and activity.
+    pub version: i64,
+    /// Status.
+    pub status: Option<Status>,
+    /// Start, ms.
+    pub started_ms: Option<i64>,
+    /// End, ms.
+    pub ended_ms: Option<i64>,
+}
+
+const COLUMNS: &str = "id, name, host, agent, native_id, scope, wrapper_pid, wrapper_start, \
+    child_pid, child_start, exit_code, exit_signal, version, status, started_ms, ended_ms";
+
+/// Keeps a new run, not admitted yet, and returns its row id.
+pub fn insert(tx: &Tx<'_>, run: &NewRun<'_>) -> Result<i64> {
+    let sql = "INSERT INTO runs
+            (name, host, argv, scope, wrapper_pid, wrapper_start, started_ms, last_activity_ms)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)";
+    tx.0.prepare_cached(sql)?.execute(params![
+        run.name,
+        run.host,
+        run.argv,
+        run.scope,
+        run.wrapper_pid,
+        run.wrapper_start,
+        run.started_ms,
+    ])?;
+    Ok(tx.0.last_insert_rowid())
+}
+
+/// One run; `None` if there is none with that row id.
+pub fn load(tx: &Tx<'_>, id: i64) -> Result<Option<RunRow>> {
+    let sql = format!("SELECT {COLUMNS} FROM runs WHERE id = ?1");
+    let mut statement = tx.0.prepare_cached(&sql)?;
+    statement.query_row([id], |row| Ok(run(row))).optional()?.transpose()
+}
+
+/// The runs of that host with that status, oldest first.
+pub fn of_host(tx: &Tx<'_>, host: &str, status: Status) -> Result<Vec<RunRow>> {
+    let sql = format!("SELECT {COLUMNS} FROM runs WHERE host = ?1 AND status = ?2 ORDER BY id");
+    let mut statement = tx.0.prepare_cached(&sql)?;
+    let mut rows = statement.query([host, status.word()])?;
+    let mut list = Vec::new();
+    while let Some(row) = rows.next()? {
+        list.push(run(row)?);
+    }
+    Ok(list)
+}
+
+/// Notes the child that was started.
+pub fn set_child(tx: &Tx<'_>, id: i64, pid: i64, start: Option<&str>) -> Result<()> {
+    let sql = "UPDATE runs SET child_pid = ?2, child_start = ?3, version = version + 1
+        WHERE id = ?1";
+    tx.0.prepare_cached(sql)?.execute(params![id, pid, start])?;
+    Ok(())
+}
+
+/// Notes how the child ended.
+pub fn set_exit(tx: &Tx<'_>, id: i64, code: Option<i64>, signal: Option<i64>) -> Result<()> {
+    let sql = "UPDATE runs SET exit_code = ?2, exit_signal = ?3, version = version + 1
+        WHERE id = ?1";
+    tx.0.prepare_cached(sql)?.execute(params![id, code, signal])?;
+    Ok(())
+}
+
+/// Links a run to the session it opened.
+pub fn link(tx: &Tx<'_>, id: i64, agent: &str, native_id: &str) -> Result<()> {
+    let sql = "UPDATE runs SET agent = ?2, native_id = ?3 WHERE id = ?1";
+    tx.0.prepare_cached(sql)?.execute(params![id, agent, native_id])?;
+    Ok(())
+}
+
+/// The status of the session that a run is linked to; `None` without such a row.
+pub fn linked_status(tx: &Tx<'_>, run_id: i64) -> Result<Option<Status>> {
+    let sql = "SELECT s.status FROM runs r JOIN sessions s
+            ON s.agent = r.agent AND s.native_id = r.native_id
+            AND s.parent_native_id = '' AND s.host = r.host
+        WHERE r.id = ?1";
+    let mut statement = tx.0.prepare_cached(sql)?;
+    let word: Option<Option<String>> =
+        statement.query_row([run_id], |row| row.get(0)).optional()?;
+    word.flatten().map(|word| transitions::status(&word)).transpose()
+}
+
+fn run(row: &Row<'_>) -> Result<RunRow> {
+    let pair = |pid: usize, start: usize| -> rusqlite::Result<Option<(i64, Option<String>)>> {
+        let pid: Option<i64> = row.get(pid)?;
+        let start: Option<String> = row.get(start)?;
+        Ok(pid.map(|pid| (pid, start)))
+    };
+    let agent: Option<String> = row.get(3)?;
+    let native_id: Option<String> = row.get(4)?;
+    let status: Option<String> = row.get(13)?;
+    Ok(RunRow {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        host: row.get(2)?,
+        session: agent.zip(native_id),
+        scope: row.get(5)?,
+        wrapper: pair(6, 7)?,
+        child: pair(8, 9)?,
+        exit_code: row.get(10)?,
+        exit_signal: row.get(11)?,
+        version: row.get(12)?,
+        status: status.map(|word| transitions::status(&word)).transpose()?,
+        started_ms: row.get(14)?,
+        ended_ms: row.get(15)?,
+    })
+}

@@ -1,0 +1,341 @@
+//! The mirror on real files: what any order of reads, kills, moves and rewrites must not change.
+
+use std::fs;
+use std::io::Write;
+
+use proptest::prelude::*;
+
+use crate::home::{Home, NOW};
+use lullwatch::mirror::Mirror;
+
+const SESSION: &str = "26f52589-6919-4be1-ac4b-9de9d22c854c";
+const CLAUDE: &str = ".claude/projects/-tmp-demo/26f52589-6919-4be1-ac4b-9de9d22c854c.jsonl";
+const CODEX: &str = ".codex/sessions/2026/11/30/rollout-2026-11-30T08-10-00-01a22b80-efc0-70bc-a6a2-339c6bb9adef.jsonl";
+const DSH: &str = ".dsh/sessions/--tmp-demo--/session-1/session.jsonl";
+
+fn claude_line(n: usize, text: &str) -> String {
+    format!(
+        r#"{{"parentUuid":null,"isSidechain":false,"type":"user","message":{{"role":"user","content":"{text}"}},"uuid":"u-{n}","timestamp":"2026-11-30T08:{n:02}:00.000Z","cwd":"/tmp/demo","sessionId":"{SESSION}","version":"2.1.270","gitBranch":"main"}}"#
+    )
+}
+
+fn claude_answer(n: usize, text: &str) -> String {
+    format!(
+        r#"{{"type":"assistant","message":{{"id":"msg_{n}","type":"message","role":"assistant","model":"claude-opus-5","content":[{{"type":"text","text":"{text}"}}],"stop_reason":"end_turn","usage":{{"input_tokens":3,"cache_creation_input_tokens":1,"cache_read_input_tokens":2,"output_tokens":{n}}}}},"requestId":"req_{n}","uuid":"a-{n}","timestamp":"2026-11-30T08:{n:02}:30.000Z","sessionId":"{SESSION}","version":"2.1.270"}}"#
+    )
+}
+
+fn claude_text() -> Vec<u8> {
+    let mut text = String::new();
+    for n in 1..6 {
+        text += &(claude_line(n, &format!("prompt {n} é")) + "\n");
+        text += &(claude_answer(n, &format!("answer {n}")) + "\n");
+    }
+    text += "not json\n\n{\"type\":\"ai-title\",\"aiTitle\":\"T\",\"sessionId\":\"";
+    text += SESSION;
+    text += "\"}\n{\"type\":\"assistant\",\"cut";
+    text += &(claude_line(9, "glued") + "\n");
+    text.into_bytes()
+}
+
+fn codex_text() -> Vec<u8> {
+    let id = "01a22b80-efc0-70bc-a6a2-339c6bb9adef";
+    let turn = "01a22b80-efc0-7b2f-8dc8-e6f315882441";
+    format!(
+        r#"{{"timestamp":"2026-11-30T08:10:00.000Z","type":"session_meta","payload":{{"id":"{id}","timestamp":"2026-11-30T08:10:00.000Z","cwd":"/tmp/demo","originator":"codex_cli_rs","cli_version":"0.151.0","source":"cli","git":{{"branch":"main"}}}}}}
+{{"timestamp":"2026-11-30T08:10:00.000Z","type":"event_msg","payload":{{"type":"task_started","turn_id":"{turn}","model_context_window":258400}}}}
+{{"timestamp":"2026-11-30T08:10:01.000Z","type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"Add a table"}}]}}}}
+{{"timestamp":"2026-11-30T08:10:01.000Z","type":"event_msg","payload":{{"type":"user_message","message":"Add a table","images":[]}}}}
+{{"timestamp":"2026-11-30T08:10:02.000Z","type":"response_item","payload":{{"type":"function_call","name":"exec_command","arguments":"{{}}","call_id":"call_1"}}}}
+{{"timestamp":"2026-11-30T08:10:03.000Z","type":"response_item","payload":{{"type":"function_call_output","call_id":"call_1","output":"ok"}}}}
+{{"timestamp":"2026-11-30T08:11:00.000Z","type":"event_msg","payload":{{"type":"agent_message","message":"Table added."}}}}
+{{"timestamp":"2026-11-30T08:11:00.000Z","type":"compacted","payload":{{"message":"","replacement_history":[]}}}}
+{{"timestamp":"2026-11-30T08:11:00.000Z","type":"event_msg","payload":{{"type":"context_compacted"}}}}
+{{"timestamp":"2026-11-30T08:11:00.000Z","type":"event_msg","payload":{{"type":"token_count","info":{{"total_token_usage":{{"input_tokens":900,"cached_input_tokens":0,"output_tokens":100,"total_tokens":1000}},"last_token_usage":{{"total_tokens":1000}}}}}}}}
+{{"timestamp":"2026-11-30T08:11:00.000Z","type":"event_msg","payload":{{"type":"task_complete","turn_id":"{turn}","last_agent_message":"Table added."}}}}
+"#
+    )
+    .into_bytes()
+}
+
+fn dsh_text() -> Vec<u8> {
+    r#"{"type":"session","version":0,"id":"session-1","createdAt":1796028240000,"cwd":"/tmp/demo","delegationDepth":0}
+{"type":"turn/start","seq":0,"time":1796028241000,"data":{"turn":1}}
+{"type":"user/message","seq":1,"time":1796028242000,"data":{"id":"m1","role":"user","source":{"kind":"user"},"content":[{"type":"text","text":"hi"}]},"surfaceOp":"append"}
+{"type":"text-chunks","seq0":2,"time0":1796028243000,"data":{"turn":1,"step":1,"index":0,"dt":[1,1],"texts":["a","b","c"]}}
+{"type":"assistant/message","seq":5,"time":1796028244000,"data":{"turn":1,"step":1,"message":{"id":"a1","role":"assistant","source":{"kind":"model","provider":"p","model":"m"},"content":[{"type":"text","text":"hello"}]},"usage":{"inputTokens":9,"outputTokens":2}},"surfaceOp":"append"}
+{"type":"compaction/start","seq":6,"time":1796028245000,"data":{"compactionId":"c1","turn":1}}
+{"type":"session/end-seed","seq":7,"time":1796028246000,"data":{}}
+{"type":"turn/end","seq":8,"time":1796028247000,"data":{"turn":1,"reason":{"kind":"completed"}}}
+"#
+    .as_bytes()
+    .to_vec()
+}
+
+/// One frame for the header and one for each following row, as dsh writes them.
+fn dsh_frames() -> Vec<u8> {
+    let mut packed = Vec::new();
+    for row in dsh_text().split_inclusive(|byte| *byte == b'\n') {
+        packed.extend(zstd::stream::encode_all(row, 1).unwrap());
+    }
+    packed
+}
+
+fn fresh(rel: &str, bytes: &[u8]) -> String {
+    let bed = Home::new();
+    bed.put(rel, bytes);
+    bed.pass();
+    strip(&bed)
+}
+
+/// The dump without the scratch folder's name.
+fn strip(bed: &Home) -> String {
+    bed.dump().replace(&bed.home().display().to_string(), "~")
+}
+
+fn in_pieces(rel: &str, bytes: &[u8], cuts: &[usize]) -> String {
+    let bed = Home::new();
+    let path = bed.put(rel, b"");
+    let mut at = 0;
+    for cut in cuts.iter().copied().chain([bytes.len()]) {
+        let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(&bytes[at.min(cut)..cut]).unwrap();
+        at = at.max(cut);
+        bed.pass();
+    }
+    strip(&bed)
+}
+
+#[test]
+fn a_transcript_read_byte_by_byte_gives_the_rows_of_one_read() {
+    // Every byte of the smallest one; the property below covers the others by chance.
+    let text = dsh_text();
+    let cuts: Vec<usize> = (1..text.len()).step_by(7).collect();
+    assert_eq!(in_pieces(DSH, &text, &cuts), fresh(DSH, &text));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_split_into_reads_with_a_restart_between_gives_the_rows_of_one_read(
+        which in 0_usize..4,
+        mut cuts in prop::collection::vec(any::<prop::sample::Index>(), 1..6),
+    ) {
+        let (rel, text) = match which {
+            0 => (CLAUDE.to_owned(), claude_text()),
+            1 => (CODEX.to_owned(), codex_text()),
+            2 => (DSH.to_owned(), dsh_text()),
+            _ => (format!("{DSH}.zstd"), dsh_frames()),
+        };
+        let mut cuts: Vec<usize> = cuts.drain(..).map(|cut| cut.index(text.len())).collect();
+        cuts.sort_unstable();
+        prop_assert_eq!(in_pieces(&rel, &text, &cuts), fresh(&rel, &text));
+    }
+}
+
+#[test]
+fn a_second_pass_over_unchanged_files_opens_parses_and_writes_nothing() {
+    let bed = Home::new();
+    bed.put(CLAUDE, &claude_text());
+    bed.put(CODEX, &codex_text());
+    bed.put(&format!("{DSH}.zstd"), &dsh_frames());
+    bed.pass();
+    let mut store = bed.store();
+    let mut mirror = Mirror::new(&mut store, "h".to_owned(), bed.roots()).unwrap();
+    mirror.scan(&mut store, NOW).unwrap();
+    while mirror.step(&mut store, NOW).unwrap() {}
+    let work = mirror.work();
+    assert_eq!((work.files, work.files_opened, work.bytes_parsed), (3, 0, 0));
+    assert_eq!((work.transactions, store.rows_written()), (0, 0));
+}
+
+#[test]
+fn a_rollout_archived_or_packed_keeps_its_rows() {
+    let bed = Home::new();
+    let path = bed.put(CODEX, &codex_text());
+    bed.pass();
+    let before = facts(&bed);
+    let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+    let archived = bed.put(&format!(".codex/archived_sessions/{name}"), b"");
+    fs::rename(&path, &archived).unwrap();
+    let mirror = bed.pass();
+    assert_eq!(mirror.work().message_rows, 0, "nothing was read again");
+    assert_eq!(facts(&bed), before);
+    let packed = zstd::stream::encode_all(&codex_text()[..], 3).unwrap();
+    bed.put(&format!(".codex/archived_sessions/{name}.zst"), &packed);
+    fs::remove_file(&archived).unwrap();
+    let mirror = bed.pass();
+    assert_eq!(mirror.work().message_rows, 0, "nothing was read again");
+    assert_eq!(facts(&bed), before);
+    // Resumed: the plain file is there again, with the packed one beside it, and grows.
+    let more = br#"{"timestamp":"2026-11-30T08:12:00.000Z","type":"event_msg","payload":{"type":"user_message","message":"more"}}"#;
+    bed.put(CODEX, &[&codex_text()[..], more, b"\n"].concat());
+    bed.pass();
+    assert!(facts(&bed).contains(r#""prompts":{"primary":2"#), "{}", facts(&bed));
+    assert_eq!(count(&bed, "sessions"), 1);
+}
+
+fn facts(bed: &Home) -> String {
+    bed.query("SELECT facts FROM sessions ORDER BY id")
+}
+
+fn count(bed: &Home, table: &str) -> usize {
+    bed.query(&format!("SELECT count(*) FROM {table}")).trim().parse().unwrap()
+}
+
+#[test]
+fn a_rewritten_file_leaves_no_row_of_its_old_content() {
+    let bed = Home::new();
+    let path = bed.put(CLAUDE, &claude_text());
+    bed.pass();
+    let other = claude_line(1, "fresh start") + "\n" + &claude_answer(2, "x") + "\n";
+    fs::write(&path, &other).unwrap();
+    bed.pass();
+    let mut again = Home::new();
+    again.put(CLAUDE, other.as_bytes());
+    again.pass();
+    assert_eq!(strip(&bed), strip(&mut again));
+    assert_eq!(count(&bed, "messages"), count(&again, "messages"));
+    assert_eq!(count(&bed, "source_files"), 1);
+}
+
+#[test]
+fn the_same_size_and_inode_with_other_bytes_is_another_content() {
+    let bed = Home::new();
+    let path = bed.put(CLAUDE, (claude_line(1, "abc") + "\n").as_bytes());
+    bed.pass();
+    let mut file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.write_all((claude_line(1, "abd") + "\n").as_bytes()).unwrap();
+    drop(file);
+    bed.pass();
+    assert!(facts(&bed).contains("abd"), "{}", facts(&bed));
+}
+
+#[test]
+fn a_deleted_file_keeps_its_rows_and_is_missing() {
+    let bed = Home::new();
+    let path = bed.put(CLAUDE, &claude_text());
+    bed.pass();
+    fs::remove_file(&path).unwrap();
+    let mirror = bed.pass();
+    assert_eq!(bed.query("SELECT transcript FROM sessions").trim(), "missing");
+    let mut store = bed.store();
+    assert!(mirror.unobserved(&mut store).unwrap().is_empty(), "absence was seen");
+    bed.put(CLAUDE, &claude_text());
+    bed.pass();
+    assert_eq!(bed.query("SELECT transcript FROM sessions").trim(), "present");
+}
+
+#[test]
+fn a_root_that_vanishes_is_not_the_end_of_its_sessions() {
+    let bed = Home::new();
+    bed.put(CLAUDE, &claude_text());
+    bed.pass();
+    fs::rename(bed.home().join(".claude"), bed.home().join("away")).unwrap();
+    let mirror = bed.pass();
+    let mut store = bed.store();
+    assert_eq!(mirror.unobserved(&mut store).unwrap().len(), 1);
+    assert_eq!(bed.query("SELECT transcript FROM sessions").trim(), "present");
+}
+
+#[test]
+fn one_session_in_two_folders_counts_each_record_once() {
+    let bed = Home::new();
+    bed.put(CLAUDE, &claude_text());
+    bed.pass();
+    let alone = facts(&bed);
+    let more = [&claude_text()[..], claude_line(10, "later").as_bytes(), b"\n"].concat();
+    bed.put(&CLAUDE.replace("-tmp-demo", "-tmp-other"), &more);
+    bed.pass();
+    let both = facts(&bed);
+    assert!(alone.contains(r#""prompts":{"primary":6"#), "{alone}");
+    assert!(both.contains(r#""prompts":{"primary":7"#), "{both}");
+    assert!(both.contains(r#""answers":{"primary":5"#), "{both}");
+    assert!(both.contains(r#""output":15"#), "tokens of a key count once: {both}");
+}
+
+#[test]
+fn tokens_that_stand_in_two_sessions_count_for_the_one_that_began_first() {
+    let other = "ffff2589-6919-4be1-ac4b-9de9d22c854c";
+    let copy = String::from_utf8(claude_text()).unwrap().replace(SESSION, other);
+    let later = claude_answer(7, "own").replace(SESSION, other);
+    let sum = |bed: &Home| {
+        bed.query("SELECT native_id, facts ->> '$.tokens.output' FROM sessions ORDER BY native_id")
+    };
+    let mut sums = Vec::new();
+    for order in [[0, 1], [1, 0]] {
+        let bed = Home::new();
+        for which in order {
+            if which == 0 {
+                bed.put(CLAUDE, &claude_text());
+            } else {
+                bed.put(&CLAUDE.replace(SESSION, other), format!("{copy}{later}\n").as_bytes());
+            }
+            bed.pass();
+        }
+        sums.push(sum(&bed));
+    }
+    assert_eq!(sums[0], format!("{SESSION}|15\n{other}|7\n"));
+    assert_eq!(sums[0], sums[1], "the order of files does not matter");
+}
+
+#[test]
+fn links_are_followed_once_and_loops_end() {
+    let bed = Home::new();
+    bed.put(CLAUDE, &claude_text());
+    let projects = bed.home().join(".claude/projects");
+    std::os::unix::fs::symlink(&projects, projects.join("-tmp-demo/loop")).unwrap();
+    std::os::unix::fs::symlink(projects.join("-tmp-demo"), projects.join("-tmp-twin")).unwrap();
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        projects.join("-tmp-demo/ffffffff-6919-4be1-ac4b-9de9d22c854c.jsonl"),
+        rustix::fs::Mode::RUSR,
+    )
+    .unwrap();
+    bed.pass();
+    assert_eq!((count(&bed, "sessions"), count(&bed, "source_files")), (1, 1));
+}
+
+#[test]
+fn a_sub_agents_activity_climbs_to_its_session() {
+    let bed = Home::new();
+    let folder = CLAUDE.trim_end_matches(".jsonl");
+    let child = claude_line(30, "task")
+        .replace(r#""isSidechain":false"#, r#""isSidechain":true,"agentId":"a1""#);
+    bed.put(&format!("{folder}/subagents/agent-a1.jsonl"), (child + "\n").as_bytes());
+    bed.put(CLAUDE, &claude_text());
+    bed.pass();
+    let clocks = bed.query(
+        "SELECT native_id, (last_activity_ms - 1796025600000) / 60000 FROM sessions ORDER BY 1",
+    );
+    assert_eq!(clocks, format!("{SESSION}|30\na1|30\n"));
+}
+
+#[test]
+fn a_file_without_any_stamp_is_a_session_only_if_it_appeared_after_the_first_pass() {
+    let bed = Home::new();
+    let summary = |name: &str| {
+        let path =
+            bed.put(&CLAUDE.replace(SESSION, name), b"{\"type\":\"mode\",\"mode\":\"normal\"}\n");
+        filetime(&path, NOW);
+    };
+    summary("aaaaaaaa-6919-4be1-ac4b-9de9d22c854c");
+    bed.pass_at(NOW);
+    summary("bbbbbbbb-6919-4be1-ac4b-9de9d22c854c");
+    bed.put(
+        &CLAUDE.replace(SESSION, "cccccccc-6919-4be1-ac4b-9de9d22c854c"),
+        b"{\"type\":\"mode\"}\n",
+    );
+    bed.pass_at(NOW + 60_000);
+    assert_eq!(
+        bed.query("SELECT substr(native_id, 1, 1), own_clock_ms FROM sessions ORDER BY 1"),
+        format!("a|\nb|\nc|{}\n", NOW + 60_000),
+        "b was there already, although it was read late"
+    );
+}
+
+fn filetime(path: &std::path::Path, at_ms: i64) {
+    let at = std::time::UNIX_EPOCH + std::time::Duration::from_millis(at_ms.cast_unsigned());
+    fs::File::options().write(true).open(path).unwrap().set_modified(at).unwrap();
+}
