@@ -11,14 +11,17 @@ pub(crate) fn moment(ms: i64) -> String {
 
 /// A span in its two largest units (hours up to two days), rounded down.
 ///
-/// Below an hour the milliseconds that decide at a window's edge are kept.
+/// Milliseconds are noise, except on a whole minute: there they may decide at a window's edge.
 pub(crate) fn span(ms: i64) -> String {
     let (sign, ms) = if ms < 0 { ("-", ms.saturating_neg()) } else { ("", ms) };
     let (seconds, rest) = (ms / 1000, ms % 1000);
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
-    let fraction = if rest == 0 { String::new() } else { format!(".{rest:03}") };
-    let text = if minutes == 0 {
-        format!("{seconds}{fraction}s")
+    let at_edge = rest > 0 && minutes > 0 && seconds % 60 == 0;
+    let fraction = if at_edge { format!(".{rest:03}") } else { String::new() };
+    let text = if seconds == 0 && rest > 0 {
+        "<1s".to_owned()
+    } else if minutes == 0 {
+        format!("{seconds}s")
     } else if hours == 0 {
         pair(minutes, "m", &format!("{}{fraction}", seconds % 60), "s")
     } else if days < 2 {
@@ -45,10 +48,12 @@ mod tests {
     fn spans_name_two_units_and_keep_the_milliseconds_that_decide() {
         let cases = [
             (0, "0s"),
-            (999, "0.999s"),
+            (999, "<1s"),
+            (59_999, "59s"),
             (59_000, "59s"),
             (300_000, "5m"),
             (300_001, "5m 0.001s"),
+            (310_051, "5m 10s"),
             (5_400_000, "1h 30m"),
             (86_400_000, "24h"),
             (86_400_001, "24h"),

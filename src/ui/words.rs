@@ -174,16 +174,22 @@ pub fn tokens_line(session: &Session) -> Vec<Piece> {
     vec![
         plain(&format!("{} tokens", number(tokens.total))),
         dim(&format!(
-            " · in {} · cache {}/{} · out {} · {} prompts {} answers {} calls",
+            " · in {} · cache {}/{} · out {} · {} {} {}",
             number(tokens.input),
             number(tokens.cache_read),
             number(tokens.cache_write),
             number(tokens.output),
-            age::count(session.prompts),
-            age::count(session.answers),
-            age::count(session.tool_calls),
+            counted(session.prompts, "prompt"),
+            counted(session.answers, "answer"),
+            counted(session.tool_calls, "call"),
         )),
     ]
+}
+
+/// `1 prompt`, `3 prompts`.
+fn counted(number: u64, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", age::count(number))
 }
 
 /// How full the context is, 0 to 100.

@@ -197,10 +197,13 @@ fn a_screen_at_rest_writes_nothing() {
     screen.wait_for("needs you 3");
     screen.send("j");
     screen.wait_for("quiet 17m");
-    let before = screen.raw().len();
-    // The same key and back: the frame is the same, only the way there was drawn.
-    screen.quiet_for(Duration::from_millis(700));
-    assert_eq!(screen.raw().len(), before);
+    assert_eq!(screen.written_within(Duration::from_millis(700)), 0);
+    // Selecting the selected changes nothing that is seen.
+    screen.send("gj");
+    screen.wait_for("quiet 17m");
+    screen.written_within(Duration::from_millis(200));
+    screen.send("z");
+    assert_eq!(screen.written_within(Duration::from_millis(300)), 0, "a key that means nothing");
     screen.send("q");
     screen.wait_for("left by the user");
 }

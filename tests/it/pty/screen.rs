@@ -10,7 +10,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
@@ -20,7 +20,7 @@ use super::cells;
 
 /// How long anything may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(20);
-/// Between two looks.
+/// Between two looks when nothing is written.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A program in a pseudo terminal.
@@ -28,16 +28,10 @@ pub(crate) struct Screen {
     master: Option<Box<dyn MasterPty + Send>>,
     writer: Option<Box<dyn Write + Send>>,
     child: Box<dyn Child + Send + Sync>,
-    seen: Arc<Mutex<Seen>>,
-    before: String,
-    /// Nobody sends: a wait on it is a pause that is no sleep.
-    pause: mpsc::Receiver<()>,
-    _never: mpsc::Sender<()>,
-}
-
-struct Seen {
+    bytes: mpsc::Receiver<Vec<u8>>,
     raw: Vec<u8>,
     emulator: vt100::Parser,
+    before: String,
 }
 
 impl Screen {
@@ -48,34 +42,30 @@ impl Screen {
         command.args(["--exact", "pty::other_side", "--ignored", "--nocapture", "-q"]);
         command.env("TERM", "xterm-256color");
         command.env("RUST_BACKTRACE", "0");
-        command.env_remove("NO_COLOR");
         for (name, value) in environment {
             command.env(name, value);
         }
         let before = modes(pair.master.as_ref());
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
-        let emulator = vt100::Parser::new(cells(rows), cells(columns), 0);
-        let seen = Arc::new(Mutex::new(Seen { raw: Vec::new(), emulator }));
         let mut reader = pair.master.try_clone_reader().unwrap();
-        let theirs = Arc::clone(&seen);
+        let (sender, bytes) = mpsc::channel();
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(read @ 1..) = reader.read(&mut buffer) {
-                let mut seen = theirs.lock().unwrap();
-                seen.raw.extend_from_slice(&buffer[..read]);
-                seen.emulator.process(&buffer[..read]);
+                if sender.send(buffer[..read].to_vec()).is_err() {
+                    return;
+                }
             }
         });
-        let (never, pause) = mpsc::channel();
         Self {
             writer: Some(pair.master.take_writer().unwrap()),
             master: Some(pair.master),
             child,
-            seen,
+            bytes,
+            raw: Vec::new(),
+            emulator: vt100::Parser::new(cells(rows), cells(columns), 0),
             before,
-            pause,
-            _never: never,
         }
     }
 
@@ -95,21 +85,21 @@ impl Screen {
 
     /// Another size, of the terminal and of the emulator.
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
-        // The emulator first: what is drawn for the new size must find it there.
-        let mut seen = self.seen.lock().unwrap();
-        seen.emulator.screen_mut().set_size(cells(rows), cells(columns));
-        drop(seen);
+        // What was written for the old size is shown at the old size; what is drawn for the new
+        // one must find the emulator there already.
+        self.take_in(Duration::ZERO);
+        self.emulator.screen_mut().set_size(cells(rows), cells(columns));
         self.master.as_ref().unwrap().resize(size(columns, rows)).unwrap();
     }
 
     /// What is on the screen.
     pub(crate) fn text(&self) -> String {
-        self.seen.lock().unwrap().emulator.screen().contents()
+        self.emulator.screen().contents()
     }
 
     /// Every byte that was written.
     pub(crate) fn raw(&self) -> String {
-        String::from_utf8_lossy(&self.seen.lock().unwrap().raw).into_owned()
+        String::from_utf8_lossy(&self.raw).into_owned()
     }
 
     /// Sends a signal to the program alone.
@@ -120,7 +110,7 @@ impl Screen {
     /// Waits until the program is stopped.
     #[track_caller]
     pub(crate) fn wait_until_stopped(&mut self) {
-        let stopped = |screen: &mut Self| {
+        let stopped = |screen: &Self| {
             let stat = fs::read_to_string(format!("/proc/{}/stat", screen.pid().as_raw_pid()));
             stat.is_ok_and(|stat| stat.rsplit(')').next().unwrap_or("").starts_with(" T"))
         };
@@ -131,14 +121,19 @@ impl Screen {
     pub(crate) fn hang_up(&mut self) {
         self.writer = None;
         self.master = None;
-        // The reader's copy goes with its thread: the read ends when the program does, so the
-        // kernel is told by the signal that a terminal sends when it goes.
+        // The reader's copy keeps the terminal in being, so the signal that a terminal sends when
+        // it goes is sent here.
         let _ = kill_process(self.pid(), Signal::HUP);
     }
 
     /// Whether the program ends in time.
     pub(crate) fn is_gone_within(&mut self, limit: Duration) -> bool {
-        self.within(limit, |screen| screen.child.try_wait().unwrap().is_some())
+        let mut looks = limit.as_millis() / LOOK.as_millis();
+        while self.child.try_wait().unwrap().is_none() && looks > 0 {
+            self.take_in(LOOK);
+            looks -= 1;
+        }
+        self.child.try_wait().unwrap().is_some()
     }
 
     /// The exit code, once it has ended.
@@ -148,9 +143,11 @@ impl Screen {
         self.child.try_wait().unwrap().unwrap().exit_code()
     }
 
-    /// Nothing is to happen for so long.
-    pub(crate) fn quiet_for(&mut self, how_long: Duration) {
-        let _ = self.pause.recv_timeout(how_long);
+    /// Waits so long for bytes; how many came.
+    pub(crate) fn written_within(&mut self, how_long: Duration) -> usize {
+        let before = self.raw.len();
+        self.take_in(how_long);
+        self.raw.len() - before
     }
 
     /// The terminal is as it was: its flags, and an off-switch behind every switch.
@@ -183,15 +180,26 @@ impl Screen {
         pid.and_then(Pid::from_raw).unwrap()
     }
 
-    fn within(&mut self, limit: Duration, mut holds: impl FnMut(&mut Self) -> bool) -> bool {
-        let looks = limit.as_millis() / LOOK.as_millis();
-        for _ in 0..looks {
-            if holds(self) {
-                return true;
-            }
-            let _ = self.pause.recv_timeout(LOOK);
+    fn within(&mut self, limit: Duration, holds: impl Fn(&Self) -> bool) -> bool {
+        let mut looks = limit.as_millis() / LOOK.as_millis();
+        while !holds(self) && looks > 0 {
+            self.take_in(LOOK);
+            looks -= 1;
         }
         holds(self)
+    }
+
+    /// Takes in what was written, waiting so long for the first of it.
+    fn take_in(&mut self, how_long: Duration) {
+        let first = self.bytes.recv_timeout(how_long);
+        // A program that has ended writes no more; waiting for it is a wait all the same.
+        if first == Err(mpsc::RecvTimeoutError::Disconnected) {
+            std::thread::park_timeout(how_long);
+        }
+        for bytes in first.into_iter().chain(self.bytes.try_iter()) {
+            self.emulator.process(&bytes);
+            self.raw.extend(bytes);
+        }
     }
 }
 
