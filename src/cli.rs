@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::builder::BoolishValueParser;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::{Color, Notify, Theme, parse_duration};
 use crate::source::Agent;
@@ -19,16 +20,19 @@ pub struct Cli {
     #[command(flatten)]
     pub globals: Globals,
     /// One pass: mirror, reconcile, print, exit.
-    #[arg(long)]
+    #[arg(long, env = "LULLWATCH_ONCE", value_parser = BoolishValueParser::new(), hide_env = true)]
     pub once: bool,
     /// JSON instead of a table (with --once, or a command).
-    #[arg(long, global = true)]
+    #[arg(long, global = true, env = "LULLWATCH_JSON",
+          value_parser = BoolishValueParser::new(), hide_env = true)]
     pub json: bool,
     /// List sub-agents and internal threads too.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, env = "LULLWATCH_CHILDREN",
+          value_parser = BoolishValueParser::new(), hide_env = true)]
     pub children: bool,
     /// Exit with 3 when something needs attention.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, env = "LULLWATCH_EXIT_CODE",
+          value_parser = BoolishValueParser::new(), hide_env = true)]
     pub exit_code: bool,
     /// What to do.
     #[command(subcommand)]
@@ -72,14 +76,18 @@ pub struct Globals {
     #[arg(long, global = true, env = "LULLWATCH_COLOR", value_name = "WHEN", hide_env = true)]
     pub color: Option<Color>,
     /// Draw with ASCII only.
-    #[arg(long, global = true, env = "LULLWATCH_ASCII", hide_env = true)]
-    pub ascii: bool,
+    #[arg(long, global = true, env = "LULLWATCH_ASCII", value_name = "YES|NO", num_args = 0..=1,
+          require_equals = true, default_missing_value = "yes",
+          value_parser = BoolishValueParser::new(), hide_env = true)]
+    pub ascii: Option<bool>,
     /// Theme of the terminal interface [default: dark].
     #[arg(long, global = true, env = "LULLWATCH_THEME", value_name = "THEME", hide_env = true)]
     pub theme: Option<Theme>,
     /// Take the mouse in the terminal interface.
-    #[arg(long, global = true, env = "LULLWATCH_MOUSE", hide_env = true)]
-    pub mouse: bool,
+    #[arg(long, global = true, env = "LULLWATCH_MOUSE", value_name = "YES|NO", num_args = 0..=1,
+          require_equals = true, default_missing_value = "yes",
+          value_parser = BoolishValueParser::new(), hide_env = true)]
+    pub mouse: Option<bool>,
     /// How the terminal interface calls when a session needs you or ends [default: off].
     #[arg(long, global = true, env = "LULLWATCH_NOTIFY", value_name = "HOW", hide_env = true)]
     pub notify: Option<Notify>,
@@ -87,7 +95,8 @@ pub struct Globals {
     #[arg(long, global = true, env = "LULLWATCH_LOG_FILE", value_name = "PATH", hide_env = true)]
     pub log_file: Option<PathBuf>,
     /// Print work counters on stderr.
-    #[arg(long, global = true, env = "LULLWATCH_STATS", hide_env = true)]
+    #[arg(long, global = true, env = "LULLWATCH_STATS",
+          value_parser = BoolishValueParser::new(), hide_env = true)]
     pub stats: bool,
     /// Let every clock stand still at this time (for tests).
     #[arg(long, global = true, env = "LULLWATCH_NOW", value_name = "RFC3339",
@@ -140,6 +149,17 @@ pub enum LedgerAction {
         #[arg(long, conflicts_with = "ids")]
         all: bool,
     },
+}
+
+/// What was typed; a mistake ends the process, with usage on stderr. An empty variable is one that
+/// is not set: that is how a service file or a shell takes one back.
+#[must_use]
+pub fn parse() -> Cli {
+    let command = Cli::command().mut_args(|arg| {
+        let empty = arg.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
+        if empty { arg.env(None::<&'static str>) } else { arg }
+    });
+    Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
 }
 
 fn parse_agent(word: &str) -> Result<Agent, String> {

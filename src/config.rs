@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -218,15 +219,78 @@ pub fn load(globals: &Globals, around: &Surroundings) -> Result<Config, String> 
             .or(file.consumer)
             .unwrap_or_else(|| "operator".to_owned()),
         color: globals.color.or(file.color).unwrap_or_default(),
-        ascii: globals.ascii || file.ascii.unwrap_or(false),
+        ascii: globals.ascii.or(file.ascii).unwrap_or(false),
         log_file: log_file.map(|path| around.absolute(path)).transpose()?,
         stats: globals.stats,
         now_ms: globals.now,
         theme: globals.theme.or(file.theme).unwrap_or_default(),
-        mouse: globals.mouse || file.mouse.unwrap_or(false),
+        mouse: globals.mouse.or(file.mouse).unwrap_or(false),
         notify: globals.notify.or(file.notify).unwrap_or_default(),
         on_terminal: file.on_terminal.filter(|on| !on.command.is_empty()),
     })
+}
+
+impl Config {
+    /// The same as a config file would say it, with the windows that are in force, ms.
+    #[must_use]
+    pub fn written(&self, live_ms: i64, ended_ms: i64) -> String {
+        let mut lines = vec![
+            format!("db = {}", quoted(&self.db.to_string_lossy())),
+            format!("live-window = {}", quoted(&duration(live_ms))),
+            format!("ended-window = {}", quoted(&duration(ended_ms))),
+            format!("consumer = {}", quoted(&self.consumer)),
+            format!("color = {}", word(&self.color)),
+            format!("ascii = {}", self.ascii),
+            format!("theme = {}", word(&self.theme)),
+            format!("mouse = {}", self.mouse),
+            format!("notify = {}", word(&self.notify)),
+        ];
+        if let Some(path) = &self.log_file {
+            lines.push(format!("log-file = {}", quoted(&path.to_string_lossy())));
+        }
+        lines.push("\n[roots]".to_owned());
+        for agent in Agent::ALL {
+            let own = self.roots.iter().filter(|root| root.agent == agent);
+            let paths: Vec<String> = own.map(|root| quoted(&root.path.to_string_lossy())).collect();
+            lines.push(format!("{} = [{}]", agent.word(), paths.join(", ")));
+        }
+        if let Some(on) = &self.on_terminal {
+            let argv: Vec<String> = on.command.iter().map(|word| quoted(word)).collect();
+            lines.push(format!("\n[on-terminal]\ncommand = [{}]", argv.join(", ")));
+            lines.push(format!("timeout_ms = {}", on.timeout_ms));
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+fn word(value: &impl clap::ValueEnum) -> String {
+    quoted(value.to_possible_value().as_ref().map_or("", clap::builder::PossibleValue::get_name))
+}
+
+/// A duration as [`parse_duration`] reads it, in the largest unit that loses nothing.
+fn duration(ms: i64) -> String {
+    match [(3_600_000, "h"), (60_000, "m"), (1_000, "s")].into_iter().find(|unit| ms % unit.0 == 0)
+    {
+        Some((unit_ms, unit)) => format!("{}{unit}", ms / unit_ms),
+        None => format!("{ms}ms"),
+    }
+}
+
+/// A TOML string in which whatever a terminal might obey, or not show, is escaped.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            '\'' => quoted.push(letter),
+            odd if odd.escape_debug().len() > 1 => {
+                let _ = write!(quoted, "\\U{:08X}", u32::from(odd));
+            }
+            plain => quoted.push(plain),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 /// Where we keep our state: `$XDG_STATE_HOME/lullwatch`.

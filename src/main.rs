@@ -2,10 +2,8 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use lullwatch::app;
-use lullwatch::cli::Cli;
+use lullwatch::{app, cli};
 
 fn main() -> ExitCode {
-    ExitCode::from(app::run(Cli::parse()).code())
+    ExitCode::from(app::run(cli::parse()).code())
 }
