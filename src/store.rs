@@ -79,7 +79,16 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// It is not a database, or a damaged one.
+    /// It is no database, or another program's.
+    #[error(
+        "{path} is not a database of lullwatch, or its head is damaged; it is left as it is\n\
+        hint: name another place with --db"
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is a damaged database.
     #[error("the database {path} is damaged")]
     Corrupt {
         /// The file.
@@ -210,6 +219,7 @@ impl Reader {
             Ok(())
         };
         prepare().map_err(|error| explain(error.into(), path))?;
+        schema::check_version(&connection, path)?;
         Ok(Self { connection, path: path.to_owned() })
     }
 
@@ -253,7 +263,8 @@ pub(crate) fn explain(error: StoreError, path: &Path) -> StoreError {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path },
         Some(ErrorCode::DiskFull) => StoreError::Full { path },
         Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path },
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Corrupt { path },
+        Some(ErrorCode::DatabaseCorrupt) => StoreError::Corrupt { path },
+        Some(ErrorCode::NotADatabase) => StoreError::Foreign { path },
         Some(ErrorCode::CannotOpen) => {
             let why = "its file or folder cannot be opened".to_owned();
             StoreError::Open { path, why }

@@ -35,7 +35,9 @@ pub(super) fn prepare_folder(path: &Path) -> Result<()> {
 /// `busy_timeout` first, so that the others wait too. `performance.md` section 4 has the reasons.
 pub(super) fn set_pragmas(connection: &Connection, busy: Duration) -> rusqlite::Result<()> {
     connection.busy_timeout(busy)?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
+    if is_ours(connection)? {
+        connection.pragma_update(None, "journal_mode", "WAL")?; // writes to the file
+    }
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "cache_size", -8192)?;
     connection.pragma_update(None, "mmap_size", 0)?;
@@ -51,6 +53,9 @@ pub(super) fn set_pragmas(connection: &Connection, busy: Duration) -> rusqlite::
 /// Brings a file up to [`VERSION`], one transaction per step; does nothing on a current file.
 pub(super) fn migrate(connection: &Connection, path: &Path, now_ms: i64) -> Result<()> {
     let step = |error: rusqlite::Error| explain(error.into(), path);
+    if !is_ours(connection).map_err(step)? {
+        return Err(StoreError::Foreign { path: path.to_owned() });
+    }
     loop {
         let found = version(connection).map_err(step)?;
         if found > VERSION {
@@ -83,6 +88,30 @@ fn birth(transaction: &rusqlite::Transaction<'_>, now_ms: i64) -> rusqlite::Resu
         [now_ms],
     )?;
     Ok(())
+}
+
+/// For readers, which cannot bring a file up to date: it is of the version that this program reads.
+pub(super) fn check_version(connection: &Connection, path: &Path) -> Result<()> {
+    let explained = |error: rusqlite::Error| explain(error.into(), path);
+    if !is_ours(connection).map_err(explained)? {
+        return Err(StoreError::Foreign { path: path.to_owned() });
+    }
+    match version(connection).map_err(explained)? {
+        VERSION => Ok(()),
+        found if found > VERSION => {
+            Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION })
+        }
+        _ => {
+            let why = "no lullwatch has brought it up to date yet".to_owned();
+            Err(StoreError::Open { path: path.to_owned(), why })
+        }
+    }
+}
+
+/// Whether it is empty, or has the table that every version of ours has.
+fn is_ours(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT count(*) = 0 OR max(name = 'status_transitions') FROM sqlite_schema";
+    connection.query_row(sql, [], |row| row.get(0))
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<i64> {
