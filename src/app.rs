@@ -5,12 +5,13 @@
 //! - [`once`]: `--once` and the commands that read;
 //! - [`worker`]: the writer's loop behind the TUI and `watch`, with [`watcher`] for its hints;
 //! - [`screen`]: the TUI's threads; [`tui`] its loop, [`terminal`] the way back;
-//! - [`lock`]: who writes.
+//! - [`lock`]: who writes; [`log`]: what was done, for `--log-file`.
 
 pub mod commands;
 pub mod engine;
 pub mod input;
 pub mod lock;
+pub mod log;
 pub mod once;
 pub mod painter;
 pub mod reader;
@@ -117,6 +118,10 @@ pub fn run(cli: Cli) -> Exit {
         children: cli.children,
         exit_code: cli.exit_code,
     };
+    if let Err(error) = start_log(&setting, cli.command.as_ref()) {
+        complain(&format!("{error:#}"));
+        return Exit::Fault;
+    }
     let outcome = match cli.command {
         Some(command) => commands::run(&setting, command),
         None if cli.once || cli.json || !has_screen() => once::once(&setting),
@@ -130,6 +135,19 @@ pub fn run(cli: Cli) -> Exit {
             Exit::Fault
         }
     }
+}
+
+fn start_log(setting: &Setting, command: Option<&Command>) -> anyhow::Result<()> {
+    let Some(path) = &setting.config.log_file else { return Ok(()) };
+    log::start(path)?;
+    log::note(&format!(
+        "lullwatch {}, pid {}, {}, on {}",
+        env!("CARGO_PKG_VERSION"),
+        std::process::id(),
+        command.map_or_else(|| "no command".to_owned(), |command| format!("{command:?}")),
+        setting.config.db.display()
+    ));
+    Ok(())
 }
 
 /// Whether there is a terminal to draw on and to read keys from.
@@ -149,6 +167,7 @@ pub fn reads_only(command: &Command) -> bool {
 
 /// One line on stderr, filtered: it may quote a path.
 pub fn complain(message: &str) {
+    log::warn(message);
     let clean = crate::text::block(message);
     // Nobody reads stderr: there is nobody to tell.
     let _ = writeln!(io::stderr(), "lullwatch: {}", clean.trim_end());

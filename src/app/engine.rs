@@ -12,8 +12,10 @@ use anyhow::Context;
 
 use super::Setting;
 use super::lock::WriterLock;
+use super::log;
 use super::watcher::Depth;
 use crate::clock::Clock;
+use crate::delivery;
 use crate::lifecycle::Windows;
 use crate::lifecycle::windows::{Asked, windows_for};
 use crate::mirror::discover::RootState;
@@ -40,6 +42,8 @@ pub struct Engine {
     clock_warning: Option<String>,
     /// Roots that were there at some look of this process.
     seen: HashSet<PathBuf>,
+    /// The consumer of the configuration was not known before.
+    pub new_consumer: bool,
 }
 
 impl Engine {
@@ -49,6 +53,8 @@ impl Engine {
         let mut store = Store::open(&config.db, busy, setting.clock.now_ms())?;
         let (live_ms, ended_ms) = config.windows;
         let windows = windows_for(&mut store, Asked { live_ms, ended_ms })?;
+        let now_ms = setting.clock.now_ms();
+        let new_consumer = delivery::introduce(&mut store, &config.consumer, now_ms)?;
         let mirror = Mirror::new(&mut store, setting.host.clone(), config.roots.clone())?;
         Ok(Self {
             store,
@@ -61,6 +67,7 @@ impl Engine {
             hold_silence: false,
             clock_warning: None,
             seen: HashSet::new(),
+            new_consumer,
         })
     }
 
@@ -95,7 +102,12 @@ impl Engine {
             ..Look::default()
         };
         let now_ms = self.clock.now_ms();
-        reconcile::tick(&mut self.store, &look, self.windows, now_ms, Options::default())
+        let pass =
+            reconcile::tick(&mut self.store, &look, self.windows, now_ms, Options::default())?;
+        if !pass.moved.is_empty() {
+            log::note(&format!("{} statuses changed", pass.moved.len()));
+        }
+        Ok(pass)
     }
 
     /// Looks at these files alone.

@@ -11,8 +11,9 @@ use anyhow::Context;
 
 use super::engine::{self, Engine};
 use super::lock::{self, Holder, STALLED_MS};
-use super::{Exit, Setting, complain};
+use super::{Exit, Setting, commands, complain, log};
 use crate::clock::Clock;
+use crate::lifecycle::windows::{Asked, windows_beside};
 use crate::report;
 use crate::snapshot::{self, Beside, Query, Snapshot};
 use crate::store::{Reader, StoreError};
@@ -122,6 +123,9 @@ pub fn up_to_date(setting: &Setting, patience: Patience) -> anyhow::Result<View>
 
 /// As the writer.
 fn written(setting: &Setting, mut engine: Engine) -> anyhow::Result<View> {
+    if engine.new_consumer {
+        commands::welcome(&setting.config.consumer);
+    }
     let outcome = engine.pass();
     if let Err(error) = outcome {
         return read_only(setting, error);
@@ -130,6 +134,7 @@ fn written(setting: &Setting, mut engine: Engine) -> anyhow::Result<View> {
     for warning in &beside.mirror.warnings {
         complain(warning);
     }
+    log::note(&format!("pass complete: {}", engine.stats().join(" ")));
     let view = View { stats: engine.stats(), beside, reader: Reader::open(&setting.config.db)? };
     Ok(view)
 }
@@ -142,9 +147,17 @@ fn viewed(setting: &Setting, holder: Holder) -> anyhow::Result<View> {
         holder.pid,
         setting.config.db.display()
     ));
-    let reader = Reader::open(&setting.config.db)?;
+    let reader = open_beside(setting)?;
     let beside = beside_of(setting, holder);
     Ok(View { reader, beside, stats: Vec::new() })
+}
+
+/// The store, for a process that does not write it. One that is given other windows refuses here too.
+pub fn open_beside(setting: &Setting) -> anyhow::Result<Reader> {
+    let mut reader = Reader::open(&setting.config.db)?;
+    let (live_ms, ended_ms) = setting.config.windows;
+    windows_beside(&mut reader, Asked { live_ms, ended_ms })?;
+    Ok(reader)
 }
 
 /// What a viewer knows of the writer.

@@ -10,7 +10,7 @@ use anyhow::Context;
 use super::reader::{self, Wish};
 use super::tui::{self, Feed, Notify, Options, Request};
 use super::worker::{self, News, Order};
-use super::{Exit, Setting, once};
+use super::{Exit, Setting, log, once};
 use crate::config;
 use crate::snapshot::Picture;
 use crate::ui::theme::Theme;
@@ -143,6 +143,7 @@ fn pass_on(
         News::NotAcknowledged { ids, why } => tell(Reply::NotAcknowledged { ids, why }),
         News::Fault(why) => {
             *trouble = true;
+            log::warn(&why);
             tell(Reply::Trouble(Some(why)));
         }
     }

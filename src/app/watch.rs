@@ -2,19 +2,23 @@
 //! to end, and prints each transition.
 
 use std::sync::mpsc::{self, SyncSender};
+use std::time::Duration;
 
 use super::worker::{self, News, Order};
-use super::{Exit, Setting, complain, is_closed_pipe, once};
+use super::{Exit, Setting, complain, engine, is_closed_pipe, once};
 use crate::reconcile::Pass;
 use crate::report;
 use crate::snapshot;
-use crate::store::Reader;
+use crate::store::{Reader, StoreError};
 
 /// Orders that wait; more hints than that mean "look at everything".
 const ORDERS_MAX: usize = 256;
+/// How long the first look at the store waits for other programs.
+const BUSY: Duration = Duration::from_millis(500);
 
 /// Runs until SIGTERM, SIGINT or SIGHUP, or until nobody reads what it prints.
 pub fn watch(setting: &Setting) -> anyhow::Result<Exit> {
+    usable(setting)?;
     let (send, orders) = mpsc::sync_channel(ORDERS_MAX);
     stop_on_signal(send.clone())?;
     let mut teller = Teller { setting, reader: None, warned: Vec::new() };
@@ -28,6 +32,22 @@ pub fn watch(setting: &Setting) -> anyhow::Result<Exit> {
         }
     });
     outcome
+}
+
+/// A store that no retry makes usable is told at once: a service manager must see the failure. What
+/// may pass (locked, full, read-only) is retried by the loop.
+fn usable(setting: &Setting) -> anyhow::Result<()> {
+    let opened = match engine::try_open(setting, BUSY) {
+        Ok(Some(_)) => return Ok(()),
+        Ok(None) => once::open_beside(setting).map(drop),
+        Err(error) => Err(error),
+    };
+    opened.or_else(|error| match error.downcast_ref() {
+        Some(StoreError::Busy { .. } | StoreError::Full { .. } | StoreError::ReadOnly { .. }) => {
+            Ok(())
+        }
+        Some(_) | None => Err(error),
+    })
 }
 
 struct Teller<'a> {
