@@ -9,6 +9,7 @@
 
 mod bed;
 mod brackets;
+mod cli;
 mod home;
 mod lifecycle;
 mod liveness;
