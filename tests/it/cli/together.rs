@@ -244,6 +244,20 @@ fn a_second_watch_says_who_writes_and_takes_over_when_it_falls() {
 }
 
 #[test]
+fn a_watch_that_only_views_prints_what_the_writer_writes() {
+    let home = one();
+    let mut first = Watch::start(&home, &[]);
+    first.line();
+    let mut second = Watch::spawn(&home, &[]);
+    let mut told = BufReader::new(second.child.stderr.take().unwrap());
+    told.read_line(&mut String::new()).unwrap();
+    append(&home, &claude_path(CLAUDE_ID), &[claude_prompt(CLAUDE_ID, NOW - MINUTE, "go on")]);
+    let (written, viewed) = (first.line(), second.line());
+    assert!(written.contains("idle → running"), "{written}");
+    assert_eq!(written, viewed);
+}
+
+#[test]
 fn eight_at_once_on_no_database_all_print_the_same() {
     let home = one();
     let calls: Vec<Child> =
