@@ -5,15 +5,19 @@
 //! - [`once`]: `--once` and the commands that read;
 //! - [`worker`]: the writer's loop behind the TUI and `watch`, with [`watcher`] for its hints;
 //! - [`screen`]: the TUI's threads; [`tui`] its loop, [`terminal`] the way back;
+//! - [`run`]: a command under watch; [`link`] finds its session, [`runs`] is its part of a pass;
 //! - [`lock`]: who writes.
 
 pub mod commands;
 pub mod engine;
 pub mod input;
+pub mod link;
 pub mod lock;
 pub mod once;
 pub mod painter;
 pub mod reader;
+pub mod run;
+pub mod runs;
 pub mod screen;
 pub mod terminal;
 pub mod tui;
@@ -42,6 +46,8 @@ pub enum Exit {
     Attention,
     /// A signal ended it; said as shells say it.
     Signal(i32),
+    /// As the command under `run` ended.
+    Child(u8),
 }
 
 impl Exit {
@@ -54,6 +60,7 @@ impl Exit {
             Self::Usage => 2,
             Self::Attention => 3,
             Self::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
+            Self::Child(code) => code,
         }
     }
 }
@@ -143,7 +150,7 @@ pub fn reads_only(command: &Command) -> bool {
     match command {
         Command::Show { .. } | Command::Audit | Command::Compactions => true,
         Command::Ledger { action, .. } => action.is_none(),
-        Command::Watch | Command::Migrate | Command::Config { .. } => false,
+        Command::Watch | Command::Run { .. } | Command::Migrate | Command::Config { .. } => false,
     }
 }
 

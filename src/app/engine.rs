@@ -12,6 +12,7 @@ use anyhow::Context;
 
 use super::Setting;
 use super::lock::WriterLock;
+use super::runs::Runs;
 use super::watcher::Depth;
 use crate::clock::Clock;
 use crate::lifecycle::Windows;
@@ -31,6 +32,7 @@ pub struct Engine {
     /// The store.
     pub store: Store,
     mirror: Mirror,
+    runs: Runs,
     lock: WriterLock,
     windows: Windows,
     clock: Clock,
@@ -53,6 +55,7 @@ impl Engine {
         Ok(Self {
             store,
             mirror,
+            runs: Runs::new(setting.host.clone(), config.roots.clone()),
             lock,
             windows,
             clock: setting.clock,
@@ -87,15 +90,19 @@ impl Engine {
         Ok(more)
     }
 
-    /// Decides on what is due, of the sessions whose files have been read.
+    /// Decides on what is due, of the sessions whose files have been read, and on runs.
     pub fn reconcile(&mut self) -> store::Result<Pass> {
+        self.runs.before(&mut self.store, self.clock)?;
         let look = Look {
             unobserved: self.mirror.unobserved(&mut self.store)?,
             hold_silence: self.hold_silence,
             ..Look::default()
         };
         let now_ms = self.clock.now_ms();
-        reconcile::tick(&mut self.store, &look, self.windows, now_ms, Options::default())
+        let mut pass =
+            reconcile::tick(&mut self.store, &look, self.windows, now_ms, Options::default())?;
+        pass.runs = self.runs.after(&mut self.store, now_ms)?;
+        Ok(pass)
     }
 
     /// Looks at these files alone.
@@ -134,6 +141,20 @@ impl Engine {
         self.finish_pass();
         while self.tidy()? {}
         Ok(pass)
+    }
+
+    /// A pass that leaves what it cannot read until then, by the clock that runs while awake, ms.
+    pub fn hasty_pass(&mut self, until_ms: i64) -> anyhow::Result<()> {
+        self.scan()?;
+        let mut more = true;
+        while more && self.clock.awake_ms() < until_ms {
+            more = self.step()?;
+        }
+        self.reconcile()?;
+        if !more {
+            self.finish_pass();
+        }
+        Ok(())
     }
 
     /// Says to viewers that a pass is complete.

@@ -59,14 +59,15 @@ impl Teller<'_> {
     }
 
     fn transitions(&mut self, pass: &Pass) -> anyhow::Result<()> {
-        if pass.moved.is_empty() {
+        if !pass.has_moved() {
             return Ok(());
         }
         let reader = match self.reader.as_mut() {
             Some(reader) => reader,
             None => self.reader.insert(Reader::open(&self.setting.config.db)?),
         };
-        let ids: Vec<i64> = pass.moved.iter().map(|moved| moved.transition_id).collect();
+        let sessions = pass.moved.iter().map(|moved| moved.transition_id);
+        let ids: Vec<i64> = sessions.chain(pass.runs.iter().copied()).collect();
         let rows = reader.read(|tx| snapshot::transitions(tx, &ids))?;
         let style = self.setting.style();
         once::print(|out| {

@@ -178,7 +178,7 @@ impl Worker<'_> {
         }
         let pass = engine.reconcile()?;
         let tidied = engine.tidy()?;
-        if times.looked || !pass.moved.is_empty() || tidied {
+        if times.looked || pass.has_moved() || tidied {
             engine.finish_pass();
             times.looked = false;
             self.show(engine, pass)?;

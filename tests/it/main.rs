@@ -17,5 +17,7 @@ mod mirror;
 mod pty;
 mod reconcile;
 mod report;
+mod run;
+mod stage;
 mod tidy;
 mod ui;
