@@ -5,10 +5,13 @@
 //! - [`once`]: `--once` and the commands that read;
 //! - [`worker`]: the writer's loop behind the TUI and `watch`, with [`watcher`] for its hints;
 //! - [`screen`]: the TUI's threads; [`tui`] its loop, [`terminal`] the way back;
+//! - [`deliver`]: the `on_terminal` command, [`attempt`] one call of it;
 //! - [`run`]: a command under watch; [`link`] finds its session, [`runs`] is its part of a pass;
 //! - [`lock`]: who writes.
 
+pub mod attempt;
 pub mod commands;
+pub mod deliver;
 pub mod engine;
 pub mod input;
 pub mod link;

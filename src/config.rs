@@ -122,6 +122,7 @@ struct Written {
     notify: Option<Notify>,
     #[serde(default)]
     roots: BTreeMap<String, Vec<PathBuf>>,
+    #[serde(rename = "on_terminal", alias = "on-terminal")]
     on_terminal: Option<OnTerminal>,
 }
 

@@ -15,6 +15,7 @@ use super::lock::WriterLock;
 use super::runs::Runs;
 use super::watcher::Depth;
 use crate::clock::Clock;
+use crate::delivery::on_terminal;
 use crate::lifecycle::Windows;
 use crate::lifecycle::windows::{Asked, windows_for};
 use crate::mirror::discover::RootState;
@@ -49,6 +50,9 @@ impl Engine {
     pub fn open(setting: &Setting, lock: WriterLock, busy: Duration) -> anyhow::Result<Self> {
         let config = &setting.config;
         let mut store = Store::open(&config.db, busy, setting.clock.now_ms())?;
+        if config.on_terminal.is_some() {
+            on_terminal::register(&mut store, setting.clock.now_ms())?;
+        }
         let (live_ms, ended_ms) = config.windows;
         let windows = windows_for(&mut store, Asked { live_ms, ended_ms })?;
         let mirror = Mirror::new(&mut store, setting.host.clone(), config.roots.clone())?;

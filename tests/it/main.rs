@@ -9,6 +9,7 @@
 
 mod bed;
 mod brackets;
+mod deliver;
 mod home;
 mod lifecycle;
 mod liveness;
