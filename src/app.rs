@@ -6,15 +6,22 @@
 //! - [`worker`]: the writer's loop behind the TUI and `watch`, with [`watcher`] for its hints;
 //! - [`screen`]: the TUI's threads; [`tui`] its loop, [`terminal`] the way back;
 //! - [`lock`]: who writes; [`log`]: what was done, for `--log-file`.
+//! - [`deliver`]: the `on_terminal` command, [`attempt`] one call of it;
+//! - [`run`]: a command under watch; [`link`] finds its session, [`runs`] is its part of a pass;
 
+pub mod attempt;
 pub mod commands;
+pub mod deliver;
 pub mod engine;
 pub mod input;
+pub mod link;
 pub mod lock;
 pub mod log;
 pub mod once;
 pub mod painter;
 pub mod reader;
+pub mod run;
+pub mod runs;
 pub mod screen;
 pub mod terminal;
 pub mod tui;
@@ -43,6 +50,8 @@ pub enum Exit {
     Attention,
     /// A signal ended it; said as shells say it.
     Signal(i32),
+    /// As the command under `run` ended.
+    Child(u8),
 }
 
 impl Exit {
@@ -55,6 +64,7 @@ impl Exit {
             Self::Usage => 2,
             Self::Attention => 3,
             Self::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
+            Self::Child(code) => code,
         }
     }
 }
@@ -161,7 +171,7 @@ pub fn reads_only(command: &Command) -> bool {
     match command {
         Command::Show { .. } | Command::Audit | Command::Compactions => true,
         Command::Ledger { action, .. } => action.is_none(),
-        Command::Watch | Command::Migrate | Command::Config { .. } => false,
+        Command::Watch | Command::Run { .. } | Command::Migrate | Command::Config { .. } => false,
     }
 }
 

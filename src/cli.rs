@@ -1,5 +1,6 @@
 //! What can be typed: the flags and commands, nothing done yet.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
@@ -109,6 +110,21 @@ pub struct Globals {
 pub enum Command {
     /// Run for ever without a screen; print each transition.
     Watch,
+    /// Run an agent under watch: its end, its exit code and its session are recorded.
+    ///
+    /// The command keeps the terminal, its signals and its exit code (128 and the number of the
+    /// signal that ended it; 124 when its time was up; 126 or 127 when it cannot be started).
+    Run {
+        /// Name of the run [default: the program's name and a number].
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+        /// End it after this time: SIGTERM, and SIGKILL 5 s later, to it and all below it.
+        #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+        timeout: Option<i64>,
+        /// Program and arguments; no shell.
+        #[arg(last = true, required = true, value_name = "CMD")]
+        command: Vec<OsString>,
+    },
     /// One session: facts, why it has its status, timeline, brackets, last messages.
     Show {
         /// `agent:native_id`, or any unambiguous beginning of it or of the native id.

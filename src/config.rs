@@ -98,9 +98,14 @@ pub enum Notify {
 pub struct OnTerminal {
     /// Program and arguments; no shell.
     pub command: Vec<String>,
-    /// Time limit, ms.
-    #[serde(default = "default_limit_ms")]
+    /// Time limit of one call, ms; `timeout` in the file.
+    #[serde(rename = "timeout", default = "default_limit_ms", deserialize_with = "written_ms")]
     pub timeout_ms: i64,
+}
+
+/// A duration as every other in the file.
+fn written_ms<'de, D: serde::Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
+    DurationText::deserialize(from)?.ms().map_err(serde::de::Error::custom)
 }
 
 fn default_limit_ms() -> i64 {
@@ -123,6 +128,7 @@ struct Written {
     notify: Option<Notify>,
     #[serde(default)]
     roots: BTreeMap<String, Vec<PathBuf>>,
+    #[serde(rename = "on_terminal", alias = "on-terminal")]
     on_terminal: Option<OnTerminal>,
 }
 
@@ -256,8 +262,8 @@ impl Config {
         }
         if let Some(on) = &self.on_terminal {
             let argv: Vec<String> = on.command.iter().map(|word| quoted(word)).collect();
-            lines.push(format!("\n[on-terminal]\ncommand = [{}]", argv.join(", ")));
-            lines.push(format!("timeout_ms = {}", on.timeout_ms));
+            lines.push(format!("\n[on_terminal]\ncommand = [{}]", argv.join(", ")));
+            lines.push(format!("timeout = {}", quoted(&format!("{}ms", on.timeout_ms))));
         }
         lines.join("\n") + "\n"
     }

@@ -4,6 +4,8 @@
 //! something else before, written here, after the consumer's registration, minus what it has
 //! acknowledged. History is not rewritten: an entry whose session came back stays, *superseded*.
 
+pub mod on_terminal;
+
 use crate::lifecycle::Entity;
 use crate::store::ledger::{self, Span};
 use crate::store::{Result, Store, Tx};

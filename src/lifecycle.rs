@@ -7,6 +7,7 @@
 //! - `known`: what the store has of one session, as `decide` wants it.
 //! - `apply`: the only writer of a status.
 //! - `migrate`: takes back completions that an older reconciler inferred too early.
+//! - `run`: the life of a run: its start, its end, its teardown, its sweep.
 //! - `windows`: the two windows of a store, fixed at its birth.
 //! - `consumers`: what a status means to those who act on it, each for all three kinds.
 //!
@@ -20,6 +21,7 @@ pub mod known;
 pub mod migrate;
 mod phrase;
 pub mod policy;
+pub mod run;
 pub mod windows;
 
 pub use apply::{apply, update_status};

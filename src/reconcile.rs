@@ -79,6 +79,8 @@ pub struct Pass {
     pub rejected: u64,
     /// Statuses written, in order.
     pub moved: Vec<Moved>,
+    /// Transitions of runs that were swept or settled, written by whoever looks after runs.
+    pub runs: Vec<i64>,
     /// Sessions set aside until something new is written about them, with the reason.
     pub set_aside: Vec<(i64, String)>,
     /// Sessions whose facts are unreadable; they were decided on by their clock alone.
@@ -91,6 +93,11 @@ impl Pass {
         self.moved.iter().filter(|moved| moved.kind == kind).count()
     }
 
+    /// Whether it has written a status.
+    pub fn has_moved(&self) -> bool {
+        !(self.moved.is_empty() && self.runs.is_empty())
+    }
+
     fn add(&mut self, more: Self) {
         self.checked += more.checked;
         self.unobserved += more.unobserved;
@@ -99,6 +106,7 @@ impl Pass {
         self.conflicts += more.conflicts;
         self.rejected += more.rejected;
         self.moved.extend(more.moved);
+        self.runs.extend(more.runs);
         self.set_aside.extend(more.set_aside);
         self.facts_unreadable.extend(more.facts_unreadable);
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::bail;
 
 use super::once::{self, Patience, View};
+use super::run::Asked as AskedRun;
 use super::{Exit, Setting, complain, engine};
 use crate::cli::{Command, LedgerAction};
 use crate::delivery::{self, Which};
@@ -27,6 +28,9 @@ const MIGRATE_ROWS: i64 = 500;
 pub fn run(setting: &Setting, command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Watch => super::watch::watch(setting),
+        Command::Run { name, timeout, command } => {
+            super::run::run(setting, &AskedRun { name, limit_ms: timeout, command })
+        }
         Command::Show { id } => show(setting, &id),
         Command::Audit => audit(setting),
         Command::Ledger { history, action: None } => ledger(setting, history),

@@ -13,9 +13,10 @@ use anyhow::Context;
 use super::Setting;
 use super::lock::WriterLock;
 use super::log;
+use super::runs::Runs;
 use super::watcher::Depth;
 use crate::clock::Clock;
-use crate::delivery;
+use crate::delivery::{self, on_terminal};
 use crate::lifecycle::Windows;
 use crate::lifecycle::windows::{Asked, windows_for};
 use crate::mirror::discover::RootState;
@@ -33,6 +34,7 @@ pub struct Engine {
     /// The store.
     pub store: Store,
     mirror: Mirror,
+    runs: Runs,
     lock: WriterLock,
     windows: Windows,
     clock: Clock,
@@ -51,6 +53,9 @@ impl Engine {
     pub fn open(setting: &Setting, lock: WriterLock, busy: Duration) -> anyhow::Result<Self> {
         let config = &setting.config;
         let mut store = Store::open(&config.db, busy, setting.clock.now_ms())?;
+        if config.on_terminal.is_some() {
+            on_terminal::register(&mut store, setting.clock.now_ms())?;
+        }
         let (live_ms, ended_ms) = config.windows;
         let windows = windows_for(&mut store, Asked { live_ms, ended_ms })?;
         let now_ms = setting.clock.now_ms();
@@ -59,6 +64,7 @@ impl Engine {
         Ok(Self {
             store,
             mirror,
+            runs: Runs::new(setting.host.clone(), config.roots.clone()),
             lock,
             windows,
             clock: setting.clock,
@@ -94,16 +100,18 @@ impl Engine {
         Ok(more)
     }
 
-    /// Decides on what is due, of the sessions whose files have been read.
+    /// Decides on what is due, of the sessions whose files have been read, and on runs.
     pub fn reconcile(&mut self) -> store::Result<Pass> {
+        self.runs.before(&mut self.store, self.clock)?;
         let look = Look {
             unobserved: self.mirror.unobserved(&mut self.store)?,
             hold_silence: self.hold_silence,
             ..Look::default()
         };
         let now_ms = self.clock.now_ms();
-        let pass =
+        let mut pass =
             reconcile::tick(&mut self.store, &look, self.windows, now_ms, Options::default())?;
+        pass.runs = self.runs.after(&mut self.store, now_ms)?;
         if !pass.moved.is_empty() {
             log::note(&format!("{} statuses changed", pass.moved.len()));
         }
@@ -146,6 +154,20 @@ impl Engine {
         self.finish_pass();
         while self.tidy()? {}
         Ok(pass)
+    }
+
+    /// A pass that leaves what it cannot read until then, by the clock that runs while awake, ms.
+    pub fn hasty_pass(&mut self, until_ms: i64) -> anyhow::Result<()> {
+        self.scan()?;
+        let mut more = true;
+        while more && self.clock.awake_ms() < until_ms {
+            more = self.step()?;
+        }
+        self.reconcile()?;
+        if !more {
+            self.finish_pass();
+        }
+        Ok(())
     }
 
     /// Says to viewers that a pass is complete.

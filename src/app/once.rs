@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 
+use super::deliver;
 use super::engine::{self, Engine};
 use super::lock::{self, Holder, STALLED_MS};
 use super::{Exit, Setting, commands, complain, log};
@@ -54,6 +55,9 @@ pub fn once(setting: &Setting) -> anyhow::Result<Exit> {
             report::table::sessions(out, &snapshot, setting.style())
         }
     })?;
+    if view.beside.mirror.writer {
+        deliver::soon(setting);
+    }
     finish(setting, &view, snapshot.counts.attention > 0)
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use super::deliver::Deliverer;
 use super::engine::{self, Engine};
 use super::lock::{self, Holder};
 use super::watcher::{Mode, Watcher};
@@ -95,7 +96,8 @@ pub enum News {
 /// Why a part of the loop ended.
 enum Turn {
     Stop,
-    Suspended,
+    /// Answered once the lock is free.
+    Suspended(oneshot::Sender<()>),
     Lost,
 }
 
@@ -129,7 +131,8 @@ pub fn run(
         match turn {
             Turn::Stop => return,
             Turn::Lost => {}
-            Turn::Suspended => {
+            Turn::Suspended(done) => {
+                let _ = done.send(());
                 if worker.sleep_until_resumed() {
                     return;
                 }
@@ -139,11 +142,12 @@ pub fn run(
 }
 
 impl Worker<'_> {
-    /// As the writer, until told otherwise.
+    /// As the writer, until told otherwise. Deliveries end before the lock is let go.
     fn write(&mut self, mut engine: Engine) -> Turn {
         let mut times = Times::default();
+        let deliverer = Deliverer::start(self.setting);
         loop {
-            match self.round(&mut engine, &mut times) {
+            match self.round(&mut engine, &mut times, deliverer.as_ref()) {
                 Ok(None) => self.retry_ms = RETRY_MS.0,
                 Ok(Some(turn)) => return turn,
                 Err(error) => {
@@ -160,7 +164,12 @@ impl Worker<'_> {
     }
 
     /// One wake: scan if it is due, read, reconcile, rest.
-    fn round(&mut self, engine: &mut Engine, times: &mut Times) -> anyhow::Result<Option<Turn>> {
+    fn round(
+        &mut self,
+        engine: &mut Engine,
+        times: &mut Times,
+        deliverer: Option<&Deliverer>,
+    ) -> anyhow::Result<Option<Turn>> {
         let clock = self.setting.clock;
         let judging = engine.next_deadline()?.is_some_and(|due| due < clock.now_ms());
         if judging || times.scan_at <= clock.awake_ms() || self.watcher.take_overflow() {
@@ -178,10 +187,13 @@ impl Worker<'_> {
         }
         let pass = engine.reconcile()?;
         let tidied = engine.tidy()?;
-        if times.looked || !pass.moved.is_empty() || tidied {
+        if times.looked || pass.has_moved() || tidied {
             engine.finish_pass();
             times.looked = false;
             self.show(engine, pass)?;
+        }
+        if let Some(deliverer) = deliverer {
+            deliverer.look();
         }
         let wait = self.wait_ms(engine, times)?;
         Ok(self.obey(engine, times, wait))
@@ -258,10 +270,7 @@ impl Worker<'_> {
                     self.tell_acknowledged(acked, ids, consumer);
                     times.looked = true;
                 }
-                Order::Suspend(done) => {
-                    let _ = done.send(());
-                    return Some(Turn::Suspended);
-                }
+                Order::Suspend(done) => return Some(Turn::Suspended(done)),
                 Order::Resume => {}
                 Order::Stop => return Some(Turn::Stop),
             }
@@ -290,7 +299,7 @@ impl Worker<'_> {
             }
             match self.rest(TAKE_OVER_MS) {
                 Turn::Lost => {}
-                turn @ (Turn::Stop | Turn::Suspended) => return turn,
+                turn @ (Turn::Stop | Turn::Suspended(_)) => return turn,
             }
             if !lock::is_held(&self.setting.config.db) {
                 return Turn::Lost;
@@ -308,10 +317,7 @@ impl Worker<'_> {
         let wait = Duration::from_millis(wait_ms.cast_unsigned());
         match self.orders.recv_timeout(wait) {
             Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => Turn::Stop,
-            Ok(Order::Suspend(done)) => {
-                let _ = done.send(());
-                Turn::Suspended
-            }
+            Ok(Order::Suspend(done)) => Turn::Suspended(done),
             Ok(Order::Acknowledge { ids, consumer }) => {
                 let now_ms = self.setting.clock.now_ms();
                 let acked = Store::open(&self.setting.config.db, BUSY, now_ms)

@@ -112,6 +112,12 @@ pub fn add_root(tx: &Tx<'_>, host: &str, agent: &str, path: &[u8], epoch_ms: i64
     Ok(id)
 }
 
+/// Whether any root was ever looked at.
+pub fn has_roots(tx: &Tx<'_>) -> Result<bool> {
+    let mut statement = tx.0.prepare_cached("SELECT EXISTS (SELECT 1 FROM roots)")?;
+    Ok(statement.query_row([], |row| row.get(0))?)
+}
+
 /// Every live generation.
 pub fn live_files(tx: &Tx<'_>) -> Result<Vec<FileRow>> {
     let sql = format!("SELECT {COLUMNS} FROM source_files WHERE live = 1");

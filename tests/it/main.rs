@@ -10,6 +10,7 @@
 mod bed;
 mod brackets;
 mod cli;
+mod deliver;
 mod home;
 mod lifecycle;
 mod liveness;
@@ -18,5 +19,7 @@ mod mirror;
 mod pty;
 mod reconcile;
 mod report;
+mod run;
+mod stage;
 mod tidy;
 mod ui;

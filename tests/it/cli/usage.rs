@@ -66,8 +66,8 @@ fn a_mistake_in_the_environment_is_usage_too() {
 fn a_mistake_in_the_config_file_names_line_and_key() {
     for (text, parts) in [
         ("consumer = \"me\"\nlive-windw = \"5m\"\n", &["line 2", "live-windw"][..]),
-        ("[on_terminal]\ncommand = [\"x\"]\n", &["on_terminal", "line 1"]),
-        ("[on-terminal]\ncommand = [\"x\"]\ntimeout = 3\n", &["line 3", "timeout"]),
+        ("[on_terminl]\ncommand = [\"x\"]\n", &["on_terminl", "line 1"]),
+        ("[on_terminal]\ncommand = [\"x\"]\ntimeout = \"3x\"\n", &["line 3", "timeout"]),
         ("[roots]\ngemini = [\"/x\"]\n", &["gemini", "claude, codex, dsh"]),
         ("live-window = \"5x\"\n", &["live-window", "5x"]),
         ("color = \"sometimes\"\n", &["line 1", "sometimes"]),
