@@ -2,6 +2,7 @@
 //! hands values to the rooms that draw or print. Nothing imports it.
 //!
 //! - [`engine`]: one pass, and one bounded step of it, for whoever holds the writer lock;
+//! - [`probe`]: the look at processes in a pass, between `liveness` and the store;
 //! - [`once`]: `--once` and the commands that read;
 //! - [`worker`]: the writer's loop behind the TUI and `watch`, with [`watcher`] for its hints;
 //! - [`screen`]: the TUI's threads; [`tui`] its loop, [`terminal`] the way back;
@@ -13,6 +14,7 @@ pub mod input;
 pub mod lock;
 pub mod once;
 pub mod painter;
+pub mod probe;
 pub mod reader;
 pub mod screen;
 pub mod terminal;

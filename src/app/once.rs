@@ -13,6 +13,7 @@ use super::engine::{self, Engine};
 use super::lock::{self, Holder, STALLED_MS};
 use super::{Exit, Setting, complain};
 use crate::clock::Clock;
+use crate::liveness::proc::Proc;
 use crate::report;
 use crate::snapshot::{self, Beside, Query, Snapshot};
 use crate::store::{Reader, StoreError};
@@ -160,6 +161,8 @@ pub fn beside_of(setting: &Setting, holder: Holder) -> Beside {
             ..snapshot::Mirror::default()
         },
         as_of_ms: holder.as_of_ms,
+        scope: serde_json::to_string(Proc::system().scope()).ok(),
+        probed_ms: holder.as_of_ms,
     }
 }
 
@@ -190,6 +193,7 @@ fn read_only(setting: &Setting, error: anyhow::Error) -> anyhow::Result<View> {
         host: setting.host.clone(),
         mirror: snapshot::Mirror::default(),
         as_of_ms: holder.as_of_ms,
+        ..Beside::default()
     };
     Ok(View { reader, beside, stats: Vec::new() })
 }

@@ -2,7 +2,8 @@
 //! them, and a rest until something is due.
 //!
 //! A process that does not hold the writer lock is a viewer: it looks every second whether the lock
-//! has fallen free, and takes over. Every wake has the same order: scan, read, reconcile.
+//! has fallen free, and takes over. Every wake has the same order: scan, read, look at processes,
+//! reconcile; the look comes every two seconds while there is anything to see.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
@@ -159,7 +160,7 @@ impl Worker<'_> {
         }
     }
 
-    /// One wake: scan if it is due, read, reconcile, rest.
+    /// One wake: scan if it is due, read, look at processes if that is due, reconcile, rest.
     fn round(&mut self, engine: &mut Engine, times: &mut Times) -> anyhow::Result<Option<Turn>> {
         let clock = self.setting.clock;
         let judging = engine.next_deadline()?.is_some_and(|due| due < clock.now_ms());
@@ -178,7 +179,7 @@ impl Worker<'_> {
         }
         let pass = engine.reconcile()?;
         let tidied = engine.tidy()?;
-        if times.looked || !pass.moved.is_empty() || tidied {
+        if times.looked || !pass.moved.is_empty() || tidied || engine.take_news() {
             engine.finish_pass();
             times.looked = false;
             self.show(engine, pass)?;
@@ -212,6 +213,9 @@ impl Worker<'_> {
     fn wait_ms(&self, engine: &mut Engine, times: &Times) -> anyhow::Result<i64> {
         let clock = self.setting.clock;
         let mut wait = (times.scan_at - clock.awake_ms()).min(BEAT_MS);
+        if let Some(probe_at) = engine.next_probe_ms() {
+            wait = wait.min(probe_at - clock.awake_ms());
+        }
         if let Some(due) = engine.next_deadline()? {
             // Strictly past its deadline is due.
             wait = wait.min(due.saturating_add(1) - clock.now_ms());
@@ -241,6 +245,11 @@ impl Worker<'_> {
             };
             match order {
                 Order::Changed { paths, made } => {
+                    let paths = engine.take_hints(paths);
+                    if paths.is_empty() {
+                        wait = Duration::ZERO;
+                        continue;
+                    }
                     let look = engine.look_at(&paths);
                     times.looked |= look.queued;
                     times.announced_since_scan.extend(paths);
