@@ -1,5 +1,6 @@
 //! What can be typed: the flags and commands, nothing done yet.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -118,6 +119,15 @@ pub enum Command {
     },
     /// Compaction brackets: open ones first.
     Compactions,
+    /// For the agents' hook settings: takes the hook's JSON on stdin, leaves one event, says nothing.
+    Hook {
+        /// Name of the event, with `codex:` before it in Codex's settings; else the JSON's own.
+        event: Option<String>,
+        /// Print the settings to add for this agent instead; nothing is changed.
+        #[arg(long, value_name = "AGENT", value_parser = ["claude", "codex"],
+              conflicts_with = "event")]
+        print_config: Option<String>,
+    },
     /// Re-derive imported completions that silence alone decided; idempotent.
     Migrate,
     /// Show the configuration in force, or change the store's windows.
@@ -140,6 +150,14 @@ pub enum LedgerAction {
         #[arg(long, conflicts_with = "ids")]
         all: bool,
     },
+}
+
+/// Whether a command line that cannot be parsed was meant to record a hook. An agent takes a usage
+/// error for a refusal, and a broken environment variable must not stop its user's prompt.
+pub fn is_meant_as_hook(args: impl Iterator<Item = OsString>) -> bool {
+    let args: Vec<OsString> = args.skip(1).collect();
+    let has = |word: &str| args.iter().any(|arg| arg.to_string_lossy().starts_with(word));
+    args.iter().any(|arg| arg == "hook") && !has("--print-config")
 }
 
 fn parse_agent(word: &str) -> Result<Agent, String> {

@@ -4,8 +4,14 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use lullwatch::app;
-use lullwatch::cli::Cli;
+use lullwatch::cli::{self, Cli};
 
 fn main() -> ExitCode {
-    ExitCode::from(app::run(Cli::parse()).code())
+    match Cli::try_parse() {
+        Ok(cli) => ExitCode::from(app::run(cli).code()),
+        Err(error) if error.use_stderr() && cli::is_meant_as_hook(std::env::args_os()) => {
+            ExitCode::SUCCESS
+        }
+        Err(error) => error.exit(),
+    }
 }

@@ -10,6 +10,7 @@
 mod bed;
 mod brackets;
 mod home;
+mod hook;
 mod lifecycle;
 mod liveness;
 mod machine;
