@@ -90,7 +90,8 @@ pub(super) fn session(row: SessionRow, around: &Around) -> Option<Session> {
     let readable = read.is_some();
     let facts = read.unwrap_or_default();
     let judged = judge(&row, &facts, around)?;
-    let notices = notices(&row, &facts, around, judged.ended_in_turn, readable);
+    let mut notices = notices(&row, &facts, around, judged.ended_in_turn, readable);
+    notices.extend(background(&facts, judged.verdict.status));
     Some(shown(row, facts, judged, notices, around))
 }
 
@@ -348,6 +349,23 @@ fn error(raw: &str) -> Option<String> {
     let (code, text) = raw.split_once(' ').unwrap_or((raw, ""));
     let whole = format!("{} {}", text::line(code), text::line_up_to(text, TEXT_CHARS));
     Some(whole.trim().to_owned()).filter(|whole| !whole.is_empty())
+}
+
+/// Work behind the conversation of a session that is not over: what it says of itself.
+fn background(facts: &Facts, status: Status) -> Option<Notice> {
+    let (shells, others) = (facts.background.shells.len(), facts.background.others());
+    if !status.is_live() || facts.background.is_empty() {
+        return None;
+    }
+    let count = |count: u64, one: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        more => Some(format!("{more} {one}s")),
+    };
+    let shells = count(u64::try_from(shells).unwrap_or(u64::MAX), "shell");
+    let told: Vec<String> = [shells, count(others, "sub-agent")].into_iter().flatten().collect();
+    let text = format!("at work in the background: {}, as it says itself", told.join(" and "));
+    Some(Notice { code: "background".to_owned(), text })
 }
 
 fn notices(
