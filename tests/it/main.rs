@@ -9,14 +9,22 @@
 
 mod bed;
 mod brackets;
+#[cfg(target_os = "linux")]
+mod evidence;
 mod home;
 mod hook;
+#[cfg(target_os = "linux")]
+mod life;
 mod lifecycle;
 mod liveness;
 mod machine;
 mod mirror;
+#[cfg(target_os = "linux")]
+mod monitor;
 mod pty;
 mod reconcile;
 mod report;
 mod tidy;
 mod ui;
+#[cfg(target_os = "linux")]
+mod watch;

@@ -9,7 +9,8 @@ fn behind(lines: &[Json]) -> (usize, u64) {
     (background.shells.len(), background.others())
 }
 
-fn started(second: i64, result: Json) -> Json {
+fn started(second: i64, result: impl Into<Json>) -> Json {
+    let result: Json = result.into();
     with(super::result(second, "t"), json!({ "toolUseResult": result }))
 }
 
@@ -81,5 +82,5 @@ fn the_end_of_a_turn_counts_the_agents_that_are_left() {
 fn a_long_result_is_no_start_of_anything() {
     let content = json!({"originalFile": "x".repeat(20_000), "backgroundTaskId": "b1"});
     assert_eq!(behind(&[started(1, content)]), (0, 0));
-    assert_eq!(behind(&[started(1, json!("denied"))]), (0, 0));
+    assert_eq!(behind(&[started(1, "denied")]), (0, 0));
 }
