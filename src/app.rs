@@ -2,6 +2,8 @@
 //! hands values to the rooms that draw or print. Nothing imports it.
 //!
 //! - [`engine`]: one pass, and one bounded step of it, for whoever holds the writer lock;
+//! - [`probe`]: the look at processes in a pass, between `liveness` and the store;
+//! - [`hook`]: what an agent's hook runs, inside the agent's turn;
 //! - [`once`]: `--once` and the commands that read;
 //! - [`worker`]: the writer's loop behind the TUI and `watch`, with [`watcher`] for its hints;
 //! - [`screen`]: the TUI's threads; [`tui`] its loop, [`terminal`] the way back;
@@ -13,12 +15,14 @@ pub mod attempt;
 pub mod commands;
 pub mod deliver;
 pub mod engine;
+pub mod hook;
 pub mod input;
 pub mod link;
 pub mod lock;
 pub mod log;
 pub mod once;
 pub mod painter;
+pub mod probe;
 pub mod reader;
 pub mod run;
 pub mod runs;
@@ -113,6 +117,9 @@ impl Setting {
 
 /// Runs what was typed. Errors have been told on stderr when it returns.
 pub fn run(cli: Cli) -> Exit {
+    if let Some(Command::Hook { event, print_config: None }) = &cli.command {
+        return hook::record(&cli.globals, event.as_deref());
+    }
     let config = match config::load(&cli.globals, &Surroundings::of_this_process()) {
         Ok(config) => config,
         Err(message) => {
@@ -171,7 +178,11 @@ pub fn reads_only(command: &Command) -> bool {
     match command {
         Command::Show { .. } | Command::Audit | Command::Compactions => true,
         Command::Ledger { action, .. } => action.is_none(),
-        Command::Watch | Command::Run { .. } | Command::Migrate | Command::Config { .. } => false,
+        Command::Watch
+        | Command::Run { .. }
+        | Command::Hook { .. }
+        | Command::Migrate
+        | Command::Config { .. } => false,
     }
 }
 

@@ -143,6 +143,15 @@ pub enum Command {
     },
     /// Compaction brackets: open ones first.
     Compactions,
+    /// For the agents' hook settings: takes the hook's JSON on stdin, leaves one event, says nothing.
+    Hook {
+        /// Name of the event, with `codex:` before it in Codex's settings; else the JSON's own.
+        event: Option<String>,
+        /// Print the settings to add for this agent instead; nothing is changed.
+        #[arg(long, value_name = "AGENT", value_parser = ["claude", "codex"],
+              conflicts_with = "event")]
+        print_config: Option<String>,
+    },
     /// Re-derive imported completions that silence alone decided; idempotent.
     Migrate,
     /// Show the configuration in force, or change the store's windows.
@@ -169,13 +178,28 @@ pub enum LedgerAction {
 
 /// What was typed; a mistake ends the process, with usage on stderr. An empty variable is one that
 /// is not set: that is how a service file or a shell takes one back.
+///
+/// `None` for a mistake in a line that was meant to record a hook: an agent takes a usage error for
+/// a refusal, and a broken environment variable must not stop its user's prompt.
 #[must_use]
-pub fn parse() -> Cli {
+pub fn parse() -> Option<Cli> {
     let command = Cli::command().mut_args(|arg| {
         let empty = arg.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
         if empty { arg.env(None::<&'static str>) } else { arg }
     });
-    Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    let parsed = command.try_get_matches().and_then(|typed| Cli::from_arg_matches(&typed));
+    match parsed {
+        Ok(cli) => Some(cli),
+        Err(error) if error.use_stderr() && is_meant_as_hook(std::env::args_os()) => None,
+        Err(error) => error.exit(),
+    }
+}
+
+/// Whether a command line that cannot be parsed was meant to record a hook.
+fn is_meant_as_hook(args: impl Iterator<Item = OsString>) -> bool {
+    let args: Vec<OsString> = args.skip(1).collect();
+    let has = |word: &str| args.iter().any(|arg| arg.to_string_lossy().starts_with(word));
+    args.iter().any(|arg| arg == "hook") && !has("--print-config")
 }
 
 fn parse_agent(word: &str) -> Result<Agent, String> {

@@ -5,5 +5,8 @@ use std::process::ExitCode;
 use lullwatch::{app, cli};
 
 fn main() -> ExitCode {
-    ExitCode::from(app::run(cli::parse()).code())
+    match cli::parse() {
+        Some(cli) => ExitCode::from(app::run(cli).code()),
+        None => ExitCode::SUCCESS,
+    }
 }

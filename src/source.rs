@@ -203,6 +203,8 @@ pub enum What {
     Model(String),
     /// Version of the agent; the newest counts.
     Version(String),
+    /// Work behind the conversation: begun, over, or counted.
+    Background(Background),
     /// A record type this adapter does not know.
     Unknown(String),
     /// Something an operator should see beside the session.
@@ -210,6 +212,19 @@ pub enum What {
     /// dsh `{inherited:true}`: all before it was copied from the source of a fork. Activity, turns,
     /// messages and tokens start anew; what the session is, its start and its brackets stay.
     Reset,
+}
+
+/// What a record says of work that goes on behind the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Background {
+    /// A shell with this id was started.
+    Shell(String),
+    /// A sub-agent or a workflow with this id was started.
+    Agent(String),
+    /// What has this id is over.
+    Over(String),
+    /// The turn is over, and so many sub-agents and workflows are still at work.
+    Left(u64),
 }
 
 /// A row of the transcript: a preview of the text; the full text is read from the file by pointer.

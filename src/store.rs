@@ -175,6 +175,13 @@ impl Store {
         self.rows_written + self.connection.total_changes()
     }
 
+    /// A number that changes whenever another connection has committed.
+    pub fn data_version(&self) -> Result<i64> {
+        self.connection
+            .pragma_query_value(None, "data_version", |row| row.get(0))
+            .map_err(|error| explain(error.into(), &self.path))
+    }
+
     /// Runs `work` in one `BEGIN IMMEDIATE` transaction; commits if it returns `Ok`.
     ///
     /// After an `Err`, all or nothing of it may have happened: read again before going on.

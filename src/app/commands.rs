@@ -38,6 +38,7 @@ pub fn run(setting: &Setting, command: Command) -> anyhow::Result<Exit> {
             acknowledge(setting, &ids, all)
         }
         Command::Compactions => compactions(setting),
+        Command::Hook { print_config, .. } => super::hook::print_config(print_config.as_deref()),
         Command::Migrate => migrate(setting),
         Command::Config { set_windows } => match set_windows.as_deref() {
             Some([live_ms, ended_ms]) => {

@@ -15,6 +15,7 @@ use super::lock::{self, Holder, STALLED_MS};
 use super::{Exit, Setting, commands, complain, log};
 use crate::clock::Clock;
 use crate::lifecycle::windows::{Asked, windows_beside};
+use crate::liveness::proc::Proc;
 use crate::report;
 use crate::snapshot::{self, Beside, Query, Snapshot};
 use crate::store::{Reader, StoreError};
@@ -177,6 +178,8 @@ pub fn beside_of(setting: &Setting, holder: Holder) -> Beside {
             ..snapshot::Mirror::default()
         },
         as_of_ms: holder.as_of_ms,
+        scope: serde_json::to_string(Proc::system().scope()).ok(),
+        probed_ms: holder.as_of_ms,
     }
 }
 
@@ -207,6 +210,7 @@ fn read_only(setting: &Setting, error: anyhow::Error) -> anyhow::Result<View> {
         host: setting.host.clone(),
         mirror: snapshot::Mirror::default(),
         as_of_ms: holder.as_of_ms,
+        ..Beside::default()
     };
     Ok(View { reader, beside, stats: Vec::new() })
 }

@@ -130,7 +130,7 @@ fn pass_on(
             if std::mem::take(trouble) {
                 tell(Reply::Trouble(None));
             }
-            let _ = wishes.try_send(Wish::Beside(Box::new(beside)));
+            let _ = wishes.try_send(Wish::Beside(beside));
         }
         News::Acknowledged(acked, consumer) => {
             let ids = acked.acked.into_iter().chain(acked.already).collect();

@@ -2,7 +2,8 @@
 //! them, and a rest until something is due.
 //!
 //! A process that does not hold the writer lock is a viewer: it looks every second whether the lock
-//! has fallen free, and takes over. Every wake has the same order: scan, read, reconcile.
+//! has fallen free, and takes over. Every wake has the same order: scan, read, look at processes,
+//! reconcile; the look comes every two seconds while there is anything to see.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
@@ -76,7 +77,7 @@ pub enum News {
     /// The store has changed, or what is known beside it.
     Changed {
         /// What is known beside the store.
-        beside: Beside,
+        beside: Box<Beside>,
         /// What was moved.
         pass: Pass,
     },
@@ -163,7 +164,7 @@ impl Worker<'_> {
         }
     }
 
-    /// One wake: scan if it is due, read, reconcile, rest.
+    /// One wake: scan if it is due, read, look at processes if that is due, reconcile, rest.
     fn round(
         &mut self,
         engine: &mut Engine,
@@ -187,7 +188,7 @@ impl Worker<'_> {
         }
         let pass = engine.reconcile()?;
         let tidied = engine.tidy()?;
-        if times.looked || pass.has_moved() || tidied {
+        if times.looked || pass.has_moved() || tidied || engine.take_news() {
             engine.finish_pass();
             times.looked = false;
             self.show(engine, pass)?;
@@ -224,6 +225,9 @@ impl Worker<'_> {
     fn wait_ms(&self, engine: &mut Engine, times: &Times) -> anyhow::Result<i64> {
         let clock = self.setting.clock;
         let mut wait = (times.scan_at - clock.awake_ms()).min(BEAT_MS);
+        if let Some(probe_at) = engine.next_probe_ms() {
+            wait = wait.min(probe_at - clock.awake_ms());
+        }
         if let Some(due) = engine.next_deadline()? {
             // Strictly past its deadline is due.
             wait = wait.min(due.saturating_add(1) - clock.now_ms());
@@ -253,6 +257,11 @@ impl Worker<'_> {
             };
             match order {
                 Order::Changed { paths, made } => {
+                    let paths = engine.take_hints(paths);
+                    if paths.is_empty() {
+                        wait = Duration::ZERO;
+                        continue;
+                    }
                     let look = engine.look_at(&paths);
                     times.looked |= look.queued;
                     times.announced_since_scan.extend(paths);
@@ -284,7 +293,7 @@ impl Worker<'_> {
         if let Mode::Polling(why) = self.watcher.mode() {
             beside.mirror.warnings.insert(0, why.clone());
         }
-        (self.news)(News::Changed { beside, pass });
+        (self.news)(News::Changed { beside: Box::new(beside), pass });
         Ok(())
     }
 
@@ -309,7 +318,7 @@ impl Worker<'_> {
 
     fn show_viewed(&mut self, holder: Holder) {
         let beside = once::beside_of(self.setting, holder);
-        (self.news)(News::Changed { beside, pass: Pass::default() });
+        (self.news)(News::Changed { beside: Box::new(beside), pass: Pass::default() });
     }
 
     /// Without an engine: only acknowledgements can be obeyed.

@@ -9,7 +9,7 @@ use super::apply::{Outcome, Request, apply};
 use super::consumers::{AWAITING_LINKED, Teardown, teardown};
 use super::phrase::moment;
 use super::policy::{RUN, SWEEP, reason};
-use super::{Actor, ActorType, Basis, EndStamp, Ending, Entity, Status};
+use super::{Actor, ActorType, Basis, EndStamp, Entity, Status};
 use crate::store::evidence::{self, Evidence};
 use crate::store::runs::links::{self, Linked};
 use crate::store::runs::{self, RunRow};
@@ -288,17 +288,19 @@ pub fn ended(row: &RunRow) -> Option<Ended> {
 }
 
 fn tell(tx: &Tx<'_>, row: &RunRow, session_id: i64, ended: Ended, at_ms: i64) -> Result<()> {
-    let (Some((pid, start)), Some(source)) = (&row.child, Ending::ChildExited.source()) else {
-        return Ok(());
-    };
+    let Some((pid, start)) = &row.child else { return Ok(()) };
     let seen = Evidence {
-        source: source.to_owned(),
+        source: "run".to_owned(),
         subject: format!("{pid}:{}", start.as_deref().unwrap_or("?")),
-        says: ended.phrase(),
+        says: "exited".to_owned(),
+        why: format!("the child of its run {}", ended.phrase()),
+        pid: u32::try_from(*pid).ok(),
+        since_ms: at_ms,
         scope: row.scope.clone(),
         first_ms: row.started_ms.unwrap_or(at_ms).min(at_ms),
         last_ms: at_ms,
         ended_ms: Some(at_ms),
+        ..Evidence::default()
     };
     evidence::record(tx, session_id, &seen)?;
     sessions::mark_dirty(tx, session_id)

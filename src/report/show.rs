@@ -230,7 +230,9 @@ fn why(page: &mut Page, tried: &[Tried]) {
         };
         let parts = [&rule.rule, &rule.test].map(|part| text::line(part).into_owned());
         let line: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        page.line(&format!("  {mark} "), &page.style.glyphs.own(&line.join(": ")), paint);
+        let basis = if rule.decided { format!(" ({})", rule.basis) } else { String::new() };
+        let line = format!("{}{basis}", line.join(": "));
+        page.line(&format!("  {mark} "), &page.style.glyphs.own(&line), paint);
         for evidence in &rule.evidence {
             if !told.contains(&evidence.as_str()) {
                 told.push(evidence);

@@ -34,7 +34,7 @@ const COLUMNS: [Column; 11] = [
     Column { head: "", rank: 0, least: 1, most: 1, side: Side::Left },
     Column { head: "STATUS", rank: 0, least: 20, most: 20, side: Side::Left },
     Column { head: "QUIET", rank: 1, least: 6, most: 6, side: Side::Right },
-    Column { head: "DOING", rank: 2, least: 16, most: 36, side: Side::Left },
+    Column { head: "DOING", rank: 2, least: 16, most: 42, side: Side::Left },
     Column { head: "AGENT", rank: 3, least: 6, most: 6, side: Side::Left },
     Column { head: "PROJECT", rank: 4, least: 14, most: PROJECT_CELLS, side: Side::Left },
     Column { head: "BRANCH", rank: 7, least: 6, most: 20, side: Side::Left },

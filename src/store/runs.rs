@@ -159,6 +159,29 @@ pub fn linked_status(tx: &Tx<'_>, run_id: i64) -> Result<Option<Status>> {
     word.flatten().map(|word| transitions::status(&word)).transpose()
 }
 
+/// The runs of that host that say something of a session: of one that is not over, or of one whose end
+/// they told; each with the session's row id.
+pub fn of_live_sessions(tx: &Tx<'_>, host: &str) -> Result<Vec<(i64, RunRow)>> {
+    let names: Vec<String> = COLUMNS.split(", ").map(|name| format!("r.{name}")).collect();
+    let sql = format!(
+        "SELECT {}, s.id FROM runs r JOIN sessions s
+            ON s.agent = r.agent AND s.native_id = r.native_id
+            AND s.parent_native_id = '' AND s.host = r.host
+        WHERE r.host = ?1 AND r.child_pid IS NOT NULL
+            AND (r.ended_ms IS NULL OR s.status IS NULL OR s.status IN ('running', 'idle')
+                OR EXISTS (SELECT 1 FROM evidence e WHERE e.session_id = s.id AND e.source = 'run'))
+        ORDER BY r.id",
+        names.join(", ")
+    );
+    let mut statement = tx.0.prepare_cached(&sql)?;
+    let mut rows = statement.query([host])?;
+    let mut list = Vec::new();
+    while let Some(row) = rows.next()? {
+        list.push((row.get(16)?, run(row)?));
+    }
+    Ok(list)
+}
+
 fn run(row: &Row<'_>) -> Result<RunRow> {
     let pair = |pid: usize, start: usize| -> rusqlite::Result<Option<(i64, Option<String>)>> {
         let pid: Option<i64> = row.get(pid)?;

@@ -187,7 +187,8 @@ impl Page<'_> {
         };
         let head = vec![dim(&format!("{number} ")), Piece::new(role, mark)];
         let body = if tried.decided { Role::Strong } else { role };
-        self.hanging(head, body, &format!("{}: {}", tried.rule, tried.test));
+        let basis = if tried.decided { format!(" ({})", tried.basis) } else { String::new() };
+        self.hanging(head, body, &format!("{}: {}{basis}", tried.rule, tried.test));
         for evidence in &tried.evidence {
             self.hanging(vec![dim("          └ ")], Role::Text, evidence);
         }

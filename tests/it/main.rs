@@ -11,11 +11,18 @@ mod bed;
 mod brackets;
 mod cli;
 mod deliver;
+#[cfg(target_os = "linux")]
+mod evidence;
 mod home;
+mod hook;
+#[cfg(target_os = "linux")]
+mod life;
 mod lifecycle;
 mod liveness;
 mod machine;
 mod mirror;
+#[cfg(target_os = "linux")]
+mod monitor;
 mod pty;
 mod reconcile;
 mod report;
@@ -23,3 +30,5 @@ mod run;
 mod stage;
 mod tidy;
 mod ui;
+#[cfg(target_os = "linux")]
+mod watch;

@@ -318,8 +318,9 @@ fn a_provider_error_is_settled_by_the_linked_session(
             assert_eq!(stage.query(ends), "1\n");
         }
     }
-    let expected = if row == "none" { "" } else { "child|exited with 1|1\n" };
-    let evidence = "SELECT source, says, ended_ms IS NOT NULL FROM evidence";
+    let expected = if row == "none" { "" } else { "run|exited|1\n" };
+    let evidence =
+        "SELECT source, says, ended_ms IS NOT NULL FROM evidence WHERE source <> 'writer'";
     assert_eq!(stage.query(evidence), expected);
     assert_eq!(counts(&stage), ("0".to_owned(), "1".to_owned()));
 }
@@ -382,8 +383,8 @@ fn a_session_is_linked_by_the_registry_entry_of_a_process_below_the_command() {
     assert!(child.wait_with_output().unwrap().status.success());
     assert_eq!(story(&stage), "running|completed|run.completed.ok|lullwatch-run\n");
     assert_eq!(
-        stage.query("SELECT source, says FROM evidence WHERE source = 'child'"),
-        "child|exited with 0\n"
+        stage.query("SELECT source, says FROM evidence WHERE source = 'run'"),
+        "run|exited\n"
     );
 }
 
@@ -448,10 +449,10 @@ fn a_session_is_linked_by_agent_and_directory_at_the_end_or_by_a_later_pass() {
         let link = "SELECT agent, native_id FROM runs";
         assert_eq!(stage.query(link), format!("claude|{NATIVE}\n"));
         let told = "SELECT s.native_id, e.source FROM evidence e JOIN sessions s
-            ON s.id = e.session_id WHERE e.source = 'child'";
+            ON s.id = e.session_id WHERE e.source = 'run'";
         stage.until("told", |stage| {
             stage.pass();
-            stage.query(told) == format!("{NATIVE}|child\n")
+            stage.query(told) == format!("{NATIVE}|run\n")
         });
         // Nothing was said by the model: with a monitor that is known when the command ends.
         let end = if monitored { "completed_empty" } else { "completed" };

@@ -94,6 +94,7 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_parent ON sessions (agent, parent_native_id) WHERE parent_native_id <> '';
 CREATE INDEX sessions_due ON sessions (status, deadline_ms)
     WHERE deadline_ms IS NOT NULL AND nested = 0;
+CREATE INDEX sessions_active ON sessions (agent, last_activity_ms) WHERE nested = 0;
 CREATE INDEX sessions_dirty ON sessions (id) WHERE dirty = 1 AND nested = 0;
 
 -- What one generation says of one session (JSON of source::facts::Facts).
@@ -160,7 +161,9 @@ CREATE TABLE compactions (
     PRIMARY KEY (session_id, seq)
 ) STRICT, WITHOUT ROWID;
 
--- Observations of processes, hooks and children: what was seen, in which scope, when.
+-- Observations of processes, locks, children and hooks: what was seen, in which scope, when.
+-- `says` since `since_ms`; an `ended_ms` says that its subject is over and that this ends the
+-- session. `body` is the observer's own memory (JSON), which nobody else reads.
 CREATE TABLE evidence (
     id         INTEGER PRIMARY KEY,
     session_id INTEGER NOT NULL,
@@ -168,12 +171,22 @@ CREATE TABLE evidence (
     subject    TEXT NOT NULL,
     says       TEXT NOT NULL,
     scope      TEXT NOT NULL DEFAULT '{}',
+    since_ms   INTEGER NOT NULL,
     first_ms   INTEGER NOT NULL,
     last_ms    INTEGER NOT NULL,
     ended_ms   INTEGER,
+    pid        INTEGER,
+    started_ms INTEGER,
+    state      TEXT,
+    state_ms   INTEGER,
+    waits_for  TEXT,
+    why        TEXT NOT NULL DEFAULT '',
     body       TEXT NOT NULL DEFAULT '{}',
     UNIQUE (session_id, source, subject)
 ) STRICT;
+-- What may change with the next look, so that a look need not go through what is over.
+CREATE INDEX evidence_open ON evidence (session_id)
+    WHERE source <> 'hook' AND says NOT IN ('gone', 'moved', 'exited');
 
 -- Warnings that viewers see too.
 CREATE TABLE findings (

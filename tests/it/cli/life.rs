@@ -364,6 +364,7 @@ const SHOW: Kind = Object(&[
             ("test", Text),
             ("held", Bool),
             ("decided", Bool),
+            ("basis", Word(&["observed", "inferred"])),
             ("evidence", List(&Text)),
         ])),
     ),
