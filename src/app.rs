@@ -6,12 +6,14 @@
 //! - [`worker`]: the writer's loop behind the TUI and `watch`, with [`watcher`] for its hints;
 //! - [`screen`]: the TUI's threads; [`tui`] its loop, [`terminal`] the way back;
 //! - [`deliver`]: the `on_terminal` command, [`attempt`] one call of it;
-//! - [`run`]: a command under watch; [`link`] finds its session, [`runs`] is its part of a pass;
+//! - [`doctor`]: what is wrong, without writing anything;
+//! - [`mod@run`]: a command under watch; [`link`] finds its session, [`runs`] is its part of a pass;
 //! - [`lock`]: who writes.
 
 pub mod attempt;
 pub mod commands;
 pub mod deliver;
+pub mod doctor;
 pub mod engine;
 pub mod input;
 pub mod link;
@@ -49,6 +51,8 @@ pub enum Exit {
     Attention,
     /// A signal ended it; said as shells say it.
     Signal(i32),
+    /// Only of `doctor`: something does not work.
+    Broken,
     /// As the command under `run` ended.
     Child(u8),
 }
@@ -60,7 +64,7 @@ impl Exit {
         match self {
             Self::Fine => 0,
             Self::Fault => 1,
-            Self::Usage => 2,
+            Self::Usage | Self::Broken => 2,
             Self::Attention => 3,
             Self::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
             Self::Child(code) => code,
@@ -153,7 +157,11 @@ pub fn reads_only(command: &Command) -> bool {
     match command {
         Command::Show { .. } | Command::Audit | Command::Compactions => true,
         Command::Ledger { action, .. } => action.is_none(),
-        Command::Watch | Command::Run { .. } | Command::Migrate | Command::Config { .. } => false,
+        Command::Watch
+        | Command::Run { .. }
+        | Command::Doctor
+        | Command::Migrate
+        | Command::Config { .. } => false,
     }
 }
 

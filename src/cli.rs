@@ -134,6 +134,11 @@ pub enum Command {
     },
     /// Compaction brackets: open ones first.
     Compactions,
+    /// Every folder, limit, lock and version: what was looked at, what was found, what to do.
+    ///
+    /// Writes nothing, and works when the database does not. Exit code 0: nothing to do; 1: it
+    /// works, with warnings; 2: something does not work.
+    Doctor,
     /// Re-derive imported completions that silence alone decided; idempotent.
     Migrate,
     /// Show the configuration in force, or change the store's windows.

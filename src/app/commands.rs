@@ -33,6 +33,7 @@ pub fn run(setting: &Setting, command: Command) -> anyhow::Result<Exit> {
         Command::Ledger { action: Some(LedgerAction::Ack { ids, all }), .. } => {
             acknowledge(setting, &ids, all)
         }
+        Command::Doctor => super::doctor::doctor(setting),
         Command::Compactions => compactions(setting),
         Command::Migrate => migrate(setting),
         Command::Config { set_windows } => match set_windows.as_deref() {

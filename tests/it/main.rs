@@ -10,6 +10,7 @@
 mod bed;
 mod brackets;
 mod deliver;
+mod doctor;
 mod home;
 mod lifecycle;
 mod liveness;
