@@ -7,7 +7,8 @@
 //! - [`screen`]: the TUI's threads; [`tui`] its loop, [`terminal`] the way back;
 //! - [`deliver`]: the `on_terminal` command, [`attempt`] one call of it;
 //! - [`doctor`]: what is wrong, without writing anything;
-//! - [`mod@run`]: a command under watch; [`link`] finds its session, [`runs`] is its part of a pass;
+//! - [`mod@run`]: a command under watch; [`link`] finds its session, [`runs`] is its part of a
+//!   pass;
 //! - [`lock`]: who writes.
 
 pub mod attempt;
