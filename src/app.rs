@@ -9,11 +9,14 @@
 //! - [`screen`]: the TUI's threads; [`tui`] its loop, [`terminal`] the way back;
 //! - [`lock`]: who writes; [`log`]: what was done, for `--log-file`.
 //! - [`deliver`]: the `on_terminal` command, [`attempt`] one call of it;
-//! - [`run`]: a command under watch; [`link`] finds its session, [`runs`] is its part of a pass;
+//! - [`doctor`]: what is wrong, without writing anything;
+//! - [`mod@run`]: a command under watch; [`link`] finds its session, [`runs`] is its part of a
+//!   pass;
 
 pub mod attempt;
 pub mod commands;
 pub mod deliver;
+pub mod doctor;
 pub mod engine;
 pub mod hook;
 pub mod input;
@@ -54,6 +57,8 @@ pub enum Exit {
     Attention,
     /// A signal ended it; said as shells say it.
     Signal(i32),
+    /// Only of `doctor`: something does not work.
+    Broken,
     /// As the command under `run` ended.
     Child(u8),
 }
@@ -65,7 +70,7 @@ impl Exit {
         match self {
             Self::Fine => 0,
             Self::Fault => 1,
-            Self::Usage => 2,
+            Self::Usage | Self::Broken => 2,
             Self::Attention => 3,
             Self::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
             Self::Child(code) => code,
@@ -181,6 +186,7 @@ pub fn reads_only(command: &Command) -> bool {
         Command::Watch
         | Command::Run { .. }
         | Command::Hook { .. }
+        | Command::Doctor
         | Command::Migrate
         | Command::Config { .. } => false,
     }

@@ -152,6 +152,11 @@ pub enum Command {
               conflicts_with = "event")]
         print_config: Option<String>,
     },
+    /// Every folder, limit, lock and version: what was looked at, what was found, what to do.
+    ///
+    /// Writes nothing, and works when the database does not. Exit code 0: nothing to do; 1: it
+    /// works, with warnings; 2: something does not work.
+    Doctor,
     /// Re-derive imported completions that silence alone decided; idempotent.
     Migrate,
     /// Show the configuration in force, or change the store's windows.

@@ -19,6 +19,8 @@ use crate::source::Agent;
 /// A configuration that can be acted on: paths absolute, durations in ms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
+    /// The config file that was read; `None`: there is none.
+    pub file: Option<PathBuf>,
     /// The database.
     pub db: PathBuf,
     /// Where the agents keep their transcripts, in the agents' order.
@@ -195,7 +197,7 @@ impl Surroundings {
 
 /// Makes the configuration. The error is a message for a person; it is a usage error.
 pub fn load(globals: &Globals, around: &Surroundings) -> Result<Config, String> {
-    let file = read_file(globals, around)?;
+    let (path, file) = read_file(globals, around)?;
     let duration = |typed: Option<i64>, filed: &Option<DurationText>, key: &str| match typed {
         Some(ms) => Ok(Some(ms)),
         None => filed
@@ -214,6 +216,7 @@ pub fn load(globals: &Globals, around: &Surroundings) -> Result<Config, String> 
     };
     let log_file = globals.log_file.as_ref().or(file.log_file.as_ref());
     Ok(Config {
+        file: path,
         db,
         roots: roots(globals, &file, around)?,
         windows,
@@ -307,7 +310,10 @@ pub fn state_folder(around: &Surroundings) -> Result<PathBuf, String> {
     }
 }
 
-fn read_file(globals: &Globals, around: &Surroundings) -> Result<Written, String> {
+fn read_file(
+    globals: &Globals,
+    around: &Surroundings,
+) -> Result<(Option<PathBuf>, Written), String> {
     let (path, asked) = if let Some(path) = &globals.config {
         (around.absolute(path)?, true)
     } else {
@@ -316,19 +322,20 @@ fn read_file(globals: &Globals, around: &Surroundings) -> Result<Written, String
         let folder = match (xdg, around.home()) {
             (Some(folder), _) => folder,
             (None, Ok(home)) => home.join(".config"),
-            (None, Err(_)) => return Ok(Written::default()),
+            (None, Err(_)) => return Ok((None, Written::default())),
         };
         (folder.join("lullwatch/config.toml"), false)
     };
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !asked => {
-            return Ok(Written::default());
+            return Ok((None, Written::default()));
         }
         Err(error) => return Err(format!("cannot read `{}`: {error}", path.display())),
     };
-    toml::from_str(&text)
-        .map_err(|error| format!("in `{}`: {}", path.display(), error.to_string().trim_end()))
+    let written = toml::from_str(&text)
+        .map_err(|error| format!("in `{}`: {}", path.display(), error.to_string().trim_end()))?;
+    Ok((Some(path), written))
 }
 
 /// Default roots first, then those of the file, then those of the flags; each once.

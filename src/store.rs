@@ -8,6 +8,7 @@
 
 pub mod evidence;
 pub mod files;
+pub mod health;
 pub mod ingest;
 pub mod ledger;
 pub mod meta;
@@ -17,6 +18,7 @@ pub mod schema;
 pub mod sessions;
 pub mod transitions;
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -120,6 +122,11 @@ pub enum StoreError {
     Value(String),
 }
 
+/// Version of the SQLite inside.
+pub fn sqlite_version() -> &'static str {
+    rusqlite::version()
+}
+
 /// Makes the folder of a database and the file itself, private both, if they are not there.
 pub fn prepare_folder(path: &Path) -> Result<()> {
     schema::prepare_folder(path)
@@ -213,9 +220,13 @@ impl Store {
 impl Reader {
     /// Opens an existing store read-only.
     pub fn open(path: &Path) -> Result<Self> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        Self::open_as(path, path, OpenFlags::empty())
+    }
+
+    fn open_as(path: &Path, name: &Path, more: OpenFlags) -> Result<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
         #[expect(clippy::disallowed_methods, reason = "this is the place that may")]
-        let connection = Connection::open_with_flags(path, flags)
+        let connection = Connection::open_with_flags(name, flags)
             .map_err(|error| explain(error.into(), path))?;
         let prepare = || -> rusqlite::Result<()> {
             connection.busy_timeout(Duration::from_millis(250))?;
@@ -228,6 +239,36 @@ impl Reader {
         prepare().map_err(|error| explain(error.into(), path))?;
         schema::check_version(&connection, path)?;
         Ok(Self { connection, path: path.to_owned() })
+    }
+
+    /// The same without so much as a side file: what lies in a log that nobody has open is not
+    /// seen then.
+    pub fn inspect(path: &Path) -> Result<Self> {
+        let beside = |ending: &str| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(ending);
+            std::fs::metadata(PathBuf::from(name)).is_ok_and(|meta| meta.len() > 0)
+        };
+        if beside("-wal") && beside("-shm") {
+            return Self::open(path);
+        }
+        // A missing file and one that cannot be read are told as such, not by what SQLite makes of
+        // them.
+        std::fs::File::open(path)
+            .map_err(|why| StoreError::Open { path: path.to_owned(), why: why.to_string() })?;
+        let mut uri = String::from("file:");
+        for byte in path.as_os_str().as_encoded_bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                    uri.push(char::from(*byte));
+                }
+                other => {
+                    let _ = write!(uri, "%{other:02X}");
+                }
+            }
+        }
+        uri.push_str("?immutable=1");
+        Self::open_as(path, Path::new(&uri), OpenFlags::SQLITE_OPEN_URI)
     }
 
     /// Runs `work` on one consistent state.

@@ -37,6 +37,7 @@ pub fn run(setting: &Setting, command: Command) -> anyhow::Result<Exit> {
         Command::Ledger { action: Some(LedgerAction::Ack { ids, all }), .. } => {
             acknowledge(setting, &ids, all)
         }
+        Command::Doctor => super::doctor::doctor(setting),
         Command::Compactions => compactions(setting),
         Command::Hook { print_config, .. } => super::hook::print_config(print_config.as_deref()),
         Command::Migrate => migrate(setting),

@@ -11,6 +11,7 @@ mod bed;
 mod brackets;
 mod cli;
 mod deliver;
+mod doctor;
 #[cfg(target_os = "linux")]
 mod evidence;
 mod home;

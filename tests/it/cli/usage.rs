@@ -396,7 +396,8 @@ fn every_command_that_a_message_names_can_be_typed() {
                 let text = std::fs::read_to_string(&path).unwrap();
                 let said = text.lines().filter(|line| !line.trim_start().starts_with("//"));
                 for command in said.flat_map(commands_in) {
-                    let typed = command.replace("LIVE ENDED", "5m 24h");
+                    let typed =
+                        command.replace("LIVE ENDED", "5m 24h").replace("{agent}", "claude");
                     // Said of evidence that only a process started by that command can leave.
                     if typed != "lullwatch run" && parses(&typed).is_err() {
                         unknown.push(format!("{}: {command}", path.display()));
