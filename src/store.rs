@@ -10,6 +10,7 @@ pub mod evidence;
 pub mod files;
 pub mod ingest;
 pub mod ledger;
+pub mod merge;
 pub mod meta;
 pub mod query;
 pub mod runs;

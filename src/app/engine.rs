@@ -15,7 +15,7 @@ use super::watcher::Depth;
 use crate::clock::Clock;
 use crate::lifecycle::Windows;
 use crate::lifecycle::windows::{Asked, windows_for};
-use crate::mirror::{Backlog, Glance, Mirror, Scanned};
+use crate::mirror::{Backlog, Glance, Limits, Mirror, Scanned};
 use crate::reconcile::{self, ClockCheck, Look, Options, Pass, Reading};
 use crate::report::Looked;
 use crate::snapshot;
@@ -46,7 +46,8 @@ impl Engine {
         let mut store = Store::open(&config.db, busy, setting.clock.now_ms())?;
         let (live_ms, ended_ms) = config.windows;
         let windows = windows_for(&mut store, Asked { live_ms, ended_ms })?;
-        let mirror = Mirror::new(&mut store, setting.host.clone(), config.roots.clone())?;
+        let mirror = Mirror::new(&mut store, setting.host.clone(), config.roots.clone())?
+            .with_limits(config.step_bytes.map_or_else(Limits::default, Limits::with_step_bytes));
         Ok(Self {
             store,
             mirror,
@@ -201,6 +202,7 @@ impl Engine {
             ("transactions", work.transactions),
             ("batches_dropped", work.batches_dropped),
             ("rows_written", self.store.rows_written()),
+            ("peak_kb", peak_kb()),
         ]
         .map(|(name, value)| format!("{name}={value}"))
         .into()
@@ -210,6 +212,13 @@ impl Engine {
     pub fn windows(&self) -> Windows {
         self.windows
     }
+}
+
+/// The most memory this process has held, KiB; 0 where the system does not say.
+fn peak_kb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
 /// Opens the engine if the lock is free.
