@@ -2,10 +2,15 @@
 
 mod bed;
 mod brackets;
+mod crash;
+mod family;
+mod faults;
 mod home;
+mod hostile;
 mod lifecycle;
 mod machine;
 mod mirror;
+mod order;
 mod reconcile;
 mod report;
 mod tidy;
