@@ -103,6 +103,9 @@ pub struct Globals {
     #[arg(long, global = true, env = "LULLWATCH_NOW", value_name = "RFC3339",
           value_parser = parse_now, hide = true)]
     pub now: Option<i64>,
+    /// Commit whenever so many bytes have been read (for tests).
+    #[arg(long, global = true, env = "LULLWATCH_STEP_BYTES", value_name = "BYTES", hide = true)]
+    pub step_bytes: Option<usize>,
 }
 
 /// The commands.

@@ -43,6 +43,8 @@ pub struct Config {
     pub stats: bool,
     /// Every clock stands still here, ms.
     pub now_ms: Option<i64>,
+    /// The mirror commits whenever it has read so many bytes.
+    pub step_bytes: Option<usize>,
     /// Theme of the TUI.
     pub theme: Theme,
     /// Mouse in the TUI.
@@ -232,6 +234,7 @@ pub fn load(globals: &Globals, around: &Surroundings) -> Result<Config, String> 
         log_file: log_file.map(|path| around.absolute(path)).transpose()?,
         stats: globals.stats,
         now_ms: globals.now,
+        step_bytes: globals.step_bytes,
         theme: globals.theme.or(file.theme).unwrap_or_default(),
         mouse: globals.mouse.or(file.mouse).unwrap_or(false),
         notify: globals.notify.or(file.notify).unwrap_or_default(),

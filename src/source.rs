@@ -96,6 +96,33 @@ pub enum Place {
 }
 
 impl Place {
+    /// Every place.
+    const ALL: [Self; 6] = [
+        Self::Transcript,
+        Self::SubAgent,
+        Self::AgentMeta,
+        Self::CustomTitle,
+        Self::SessionIndex,
+        Self::Workspace,
+    ];
+
+    /// The word kept in the store.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Transcript => "transcript",
+            Self::SubAgent => "sub_agent",
+            Self::AgentMeta => "agent_meta",
+            Self::CustomTitle => "custom_title",
+            Self::SessionIndex => "session_index",
+            Self::Workspace => "workspace",
+        }
+    }
+
+    /// The place with that word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|place| place.word() == word)
+    }
+
     /// The whole file is one JSON document, read anew whenever it changes, instead of lines.
     pub fn is_document(self) -> bool {
         match self {

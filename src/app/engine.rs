@@ -21,7 +21,7 @@ use crate::delivery::{self, on_terminal};
 use crate::lifecycle::Windows;
 use crate::lifecycle::windows::{Asked, windows_for};
 use crate::mirror::discover::RootState;
-use crate::mirror::{Backlog, Glance, Mirror, Scanned};
+use crate::mirror::{Backlog, Glance, Limits, Mirror, Scanned};
 use crate::reconcile::{self, ClockCheck, ClockWarning, Look, Options, Pass, Reading};
 use crate::snapshot;
 use crate::store::{self, Store, files, meta};
@@ -79,7 +79,8 @@ impl Engine {
         let windows = windows_for(&mut store, Asked { live_ms, ended_ms })?;
         let now_ms = setting.clock.now_ms();
         let new_consumer = delivery::introduce(&mut store, &config.consumer, now_ms)?;
-        let mirror = Mirror::new(&mut store, setting.host.clone(), config.roots.clone())?;
+        let mirror = Mirror::new(&mut store, setting.host.clone(), config.roots.clone())?
+            .with_limits(config.step_bytes.map_or_else(Limits::default, Limits::with_step_bytes));
         let probe = Probe::new(&setting.host, &setting.state_folder(), &config.roots);
         Ok(Self {
             store,
@@ -332,6 +333,7 @@ impl Engine {
             ("transactions", work.transactions),
             ("batches_dropped", work.batches_dropped),
             ("rows_written", self.store.rows_written()),
+            ("peak_kb", peak_kb()),
         ]
         .map(|(name, value)| format!("{name}={value}"))
         .into()
@@ -341,6 +343,13 @@ impl Engine {
     pub fn windows(&self) -> Windows {
         self.windows
     }
+}
+
+/// The most memory this process has held, KiB; 0 where the system does not say.
+fn peak_kb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
 /// Opens the engine if the lock is free.

@@ -190,13 +190,17 @@ fn is_stalled(holder: Holder) -> bool {
 /// The store cannot be written now: what it holds is shown, if it can be read and is of our
 /// version; else the error stands.
 fn read_only(setting: &Setting, error: anyhow::Error) -> anyhow::Result<View> {
-    let passing =
-        error.chain().filter_map(|cause| cause.downcast_ref::<StoreError>()).any(|cause| {
-            matches!(
-                cause,
-                StoreError::Busy { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }
-            )
-        });
+    let unwritable = |cause: &io::Error| {
+        use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull};
+        matches!(cause.kind(), PermissionDenied | ReadOnlyFilesystem | StorageFull)
+    };
+    let passing = error.chain().any(|cause| match cause.downcast_ref() {
+        Some(StoreError::Busy { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }) => {
+            true
+        }
+        Some(_) => false,
+        None => cause.downcast_ref().is_some_and(unwritable), // the lock file
+    });
     if !passing {
         return Err(error);
     }

@@ -153,6 +153,9 @@ impl Worker<'_> {
                 Ok(Some(turn)) => return turn,
                 Err(error) => {
                     (self.news)(News::Fault(format!("{error:#}")));
+                    if matches!(error.downcast_ref(), Some(StoreError::Replaced { .. })) {
+                        return self.rest(TAKE_OVER_MS); // then the file there now is opened
+                    }
                     let wait = self.retry_ms;
                     self.retry_ms = (wait * 2).min(RETRY_MS.1);
                     times.scan_at = 0;

@@ -222,6 +222,14 @@ impl Facts {
         };
     }
 
+    /// What stays of a session when all that it was read from is gone: what it is, not what it did.
+    #[must_use]
+    pub fn without_content(mut self) -> Self {
+        let (title, source) = (self.title.take(), self.title_source.take());
+        self.reset();
+        Self { title, title_source: source, compaction: compaction::Fold::default(), ..self }
+    }
+
     fn activity(&mut self, at_ms: Option<i64>, observed_ms: i64) {
         self.end = None;
         self.trailer = false;

@@ -10,12 +10,16 @@
 mod bed;
 mod brackets;
 mod cli;
+mod crash;
 mod deliver;
 mod doctor;
 #[cfg(target_os = "linux")]
 mod evidence;
+mod family;
+mod faults;
 mod home;
 mod hook;
+mod hostile;
 #[cfg(target_os = "linux")]
 mod life;
 mod lifecycle;
@@ -24,6 +28,7 @@ mod machine;
 mod mirror;
 #[cfg(target_os = "linux")]
 mod monitor;
+mod order;
 mod pty;
 mod reconcile;
 mod report;

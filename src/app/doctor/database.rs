@@ -162,9 +162,13 @@ fn broken(db: &Path, error: &StoreError) -> Finding {
             "see who owns the file and its folder, or give --db another path"
         }
         StoreError::Newer { .. } => "update lullwatch",
+        StoreError::Replaced { .. } => "it was replaced under us: look again",
         StoreError::Foreign { .. } => "give --db another path, or move the file away",
         StoreError::Full { .. } => "make room",
-        StoreError::Corrupt { .. } | StoreError::Value(_) | StoreError::Sqlite(_) => {
+        StoreError::Corrupt { .. }
+        | StoreError::Failed { .. }
+        | StoreError::Value(_)
+        | StoreError::Sqlite(_) => {
             "move it away: the next run makes a new one from the transcripts; acknowledgements, \
              history and runs are lost with it"
         }

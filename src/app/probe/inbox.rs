@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::liveness::hooks::{Event, HookAgent, Kind, read_inbox};
 use crate::store::evidence::{self, Evidence};
-use crate::store::{self, Store, Tx, ingest, sessions};
+use crate::store::{self, Store, Tx, merge, sessions};
 
 /// Files absorbed in one look.
 const FILES_MAX: usize = 2_000;
@@ -67,7 +67,7 @@ fn take(tx: &Tx<'_>, event: &Event, now_ms: i64) -> store::Result<Taken> {
     if inside && !wants_the_user(event.kind) {
         return Ok(Taken::Useless);
     }
-    let session = if nested { ingest::ancestors(tx, found)?.last().copied() } else { Some(found) };
+    let session = if nested { merge::ancestors(tx, found)?.last().copied() } else { Some(found) };
     let Some(session) = session else { return Ok(Taken::Useless) };
     evidence::record(tx, session, &row(event, now_ms))?;
     sessions::mark_dirty(tx, session)?;

@@ -19,7 +19,8 @@ CREATE TABLE roots (
 -- One row per file generation. A rewritten or replaced file gets a new row; the old one stops
 -- counting (live = 0) in the same transaction. Its cursor: the decoded offset behind the last
 -- complete line, and the frame in which reading goes on: where it starts in the file, and at which
--- decoded offset (both equal `position` in a plain file).
+-- decoded offset (both equal `position` in a plain file). `in_damage`: it goes on inside a broken
+-- part of a compressed file, which has been counted.
 CREATE TABLE source_files (
     id            INTEGER PRIMARY KEY,
     root_id       INTEGER NOT NULL,
@@ -42,6 +43,7 @@ CREATE TABLE source_files (
     state         TEXT NOT NULL,
     skipped_lines INTEGER NOT NULL DEFAULT 0,
     damaged       INTEGER NOT NULL DEFAULT 0,
+    in_damage     INTEGER NOT NULL DEFAULT 0,
     first_seen_ms INTEGER NOT NULL,
     gone_ms       INTEGER,
     live          INTEGER NOT NULL DEFAULT 1
@@ -91,7 +93,10 @@ CREATE TABLE sessions (
     origin           TEXT NOT NULL DEFAULT 'mirror',
     UNIQUE (agent, native_id, parent_native_id, host)
 ) STRICT;
-CREATE INDEX sessions_parent ON sessions (agent, parent_native_id) WHERE parent_native_id <> '';
+-- The newest activity below a session is the last entry of its range: no walk over thousands of
+-- sub-agents whenever one of them moves.
+CREATE INDEX sessions_parent ON sessions (agent, parent_native_id, host, last_activity_ms)
+    WHERE parent_native_id <> '';
 CREATE INDEX sessions_due ON sessions (status, deadline_ms)
     WHERE deadline_ms IS NOT NULL AND nested = 0;
 CREATE INDEX sessions_active ON sessions (agent, last_activity_ms) WHERE nested = 0;
