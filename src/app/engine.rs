@@ -128,7 +128,12 @@ impl Engine {
 
     /// Reads a bounded part; false when everything has been read.
     pub fn step(&mut self) -> store::Result<bool> {
+        let read = self.mirror.work().transactions;
         let more = self.mirror.step(&mut self.store, self.clock.now_ms())?;
+        if self.mirror.work().transactions != read {
+            // Whoever is judged on what was read is looked at first.
+            self.probe_at = 0;
+        }
         self.beat();
         Ok(more)
     }

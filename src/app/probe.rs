@@ -15,6 +15,7 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use crate::compaction::{Bracket, Fold};
 use crate::lifecycle::known::Process;
 use crate::lifecycle::presence::{Trust, presence};
 use crate::liveness::locks::{Locks, Observed, codex_lock, dsh_lock};
@@ -80,6 +81,8 @@ struct Asked {
     session: Session,
     agent: Agent,
     exited: Vec<Exited>,
+    /// What its log alone says of its newest bracket.
+    bracket: Bracket,
 }
 
 /// What the list of those asked about depends on.
@@ -188,13 +191,13 @@ impl Probe {
         if self.asked_for.as_ref() == Some(&question) {
             return Ok(());
         }
-        let candidates = store.read(|tx| evidence::candidates(tx, &question.named))?;
+        let host = &self.host;
+        let candidates = store.read(|tx| evidence::candidates(tx, host, &question.named))?;
         let mut asked: Vec<Asked> = Vec::with_capacity(candidates.len());
         for candidate in candidates {
             asked.extend(self.asked(store, candidate)?);
         }
         let ids: Vec<i64> = asked.iter().map(|asked| asked.session.id).collect();
-        let host = &self.host;
         let (mut stored, runs) = store
             .read(|tx| Ok((evidence::of_sessions(tx, &ids)?, runs::of_live_sessions(tx, host)?)))?;
         for (session, run) in runs {
@@ -252,7 +255,10 @@ impl Probe {
                 session.family_locks.extend(self.locks(store, agent, id, &native)?);
             }
         }
-        Ok(Some(Asked { session, agent, exited: Vec::new() }))
+        let fold: Option<Fold> =
+            candidate.brackets.and_then(|body| serde_json::from_str(&body).ok());
+        let bracket = fold.map_or(Bracket::None, |fold| fold.verdict().bracket);
+        Ok(Some(Asked { session, agent, exited: Vec::new(), bracket }))
     }
 
     /// Where the lock of a session may lie.
@@ -343,11 +349,12 @@ impl Probe {
         Ok(said)
     }
 
-    /// Who can be at the log of a dsh session: only its brackets ask.
+    /// Who can be at the log of a dsh session: only an unclosed bracket asks.
     fn writer(&mut self, asked: &Asked, seen: &Observation, proc: &Proc) -> Option<Writer> {
-        match asked.agent {
-            Agent::Claude | Agent::Codex => return None,
-            Agent::Dsh => {}
+        match (asked.agent, asked.bracket) {
+            (Agent::Dsh, Bracket::Open | Bracket::Stale) => {}
+            (Agent::Dsh, Bracket::None | Bracket::Closed | Bracket::Failed)
+            | (Agent::Claude | Agent::Codex, _) => return None,
         }
         match &seen.lock {
             None => None,

@@ -173,6 +173,8 @@ pub struct Candidate {
     pub cwd: Option<String>,
     /// Newest activity, sub-agents' too, ms.
     pub last_activity_ms: Option<i64>,
+    /// What its log says of its brackets (JSON of `compaction::Fold`), of agents that have any.
+    pub brackets: Option<String>,
 }
 
 /// Whom else a look is about.
@@ -212,18 +214,22 @@ const CANDIDATES: &str = "WITH wanted(id) AS (
                 WHERE nested = 0 AND agent = 'claude' AND last_activity_ms > ?4)
         SELECT s.id, s.agent, s.native_id, s.last_activity_ms,
             CASE WHEN json_valid(s.facts) THEN json_extract(s.facts, '$.turn') = 'open' END,
-            CASE WHEN json_valid(s.facts) THEN json_extract(s.facts, '$.cwd') END
-        FROM wanted w JOIN sessions s ON s.id = w.id WHERE s.nested = 0 ORDER BY s.id";
+            CASE WHEN json_valid(s.facts) THEN json_extract(s.facts, '$.cwd') END,
+            CASE WHEN s.agent = 'dsh' AND json_valid(s.facts)
+                THEN json_extract(s.facts, '$.compaction') END
+        FROM wanted w JOIN sessions s ON s.id = w.id
+        WHERE s.nested = 0 AND s.host = ?5 ORDER BY s.id";
 
-/// The sessions of the top level that a look is about: those that are not over or not yet decided
-/// on, those of which an observation may change, and those named.
-pub fn candidates(tx: &Tx<'_>, named: &Named) -> Result<Vec<Candidate>> {
+/// The sessions of the top level that a look on this host is about: those that are not over or not
+/// yet decided on, those of which an observation may change, and those named.
+pub fn candidates(tx: &Tx<'_>, host: &str, named: &Named) -> Result<Vec<Candidate>> {
     let mut statement = tx.0.prepare_cached(CANDIDATES)?;
     let list = |ids: &[String]| serde_json::Value::from(ids).to_string();
     let rows = serde_json::Value::from(named.rows.as_slice()).to_string();
     let after_ms = named.claude_active_after_ms.unwrap_or(i64::MAX);
+    let (claude, codex) = (list(&named.claude), list(&named.codex));
     let rows = statement
-        .query_map(params![list(&named.claude), list(&named.codex), rows, after_ms], |row| {
+        .query_map(params![claude, codex, rows, after_ms, host], |row| {
             let turn_open: Option<bool> = row.get(4)?;
             Ok(Candidate {
                 id: row.get(0)?,
@@ -232,6 +238,7 @@ pub fn candidates(tx: &Tx<'_>, named: &Named) -> Result<Vec<Candidate>> {
                 last_activity_ms: row.get(3)?,
                 turn_open: turn_open.unwrap_or(false),
                 cwd: row.get(5)?,
+                brackets: row.get(6)?,
             })
         })?
         .collect::<rusqlite::Result<_>>()?;
@@ -345,7 +352,8 @@ mod tests {
         let steps = store
             .read(|tx| {
                 let mut statement = tx.0.prepare(&format!("EXPLAIN QUERY PLAN {CANDIDATES}"))?;
-                let rows = statement.query_map(params!["[]", "[]", "[]", 0], |row| row.get(3))?;
+                let rows =
+                    statement.query_map(params!["[]", "[]", "[]", 0, ""], |row| row.get(3))?;
                 Ok(rows.collect::<rusqlite::Result<Vec<String>>>()?)
             })
             .unwrap();

@@ -576,12 +576,103 @@ fn a_bracket_whose_holder_was_killed_is_open_in_a_session_that_has_ended() {
     assert!(shown.why.unwrap().contains("nobody holds the lock"));
 }
 
+/// Before any process of this machine.
+const LONG_AGO: i64 = 1_000_000_000_000;
+
 #[test]
-fn a_bracket_in_a_log_without_a_lock_has_no_writer_where_no_dsh_runs() {
-    let monitor = open_bracket(T0);
-    let state = state(&monitor, T0 + MINUTE);
-    // On a machine where somebody runs dsh it is not known.
-    assert!(["writer gone", "open, unverified"].contains(&state.as_str()), "{state}");
+fn a_bracket_in_a_log_without_a_lock_has_no_writer_where_every_dsh_is_younger() {
+    let younger = StandIn::start_as("dsh");
+    let monitor = open_bracket(LONG_AGO);
+    assert_eq!(state(&monitor, LONG_AGO + MINUTE), "writer gone");
+    younger.kill();
+}
+
+#[test]
+fn a_bracket_in_a_log_without_a_lock_is_unverified_where_an_older_dsh_runs() {
+    let older = StandIn::start_as("dsh");
+    let start = started_ms(older.pid()) + MINUTE;
+    let monitor = open_bracket(start);
+    assert_eq!(state(&monitor, start + MINUTE), "open, unverified");
+    older.kill();
+}
+
+#[test]
+fn a_stale_bracket_is_a_fact_about_the_log_and_not_about_other_writers() {
+    let older = StandIn::start_as("dsh");
+    let start = started_ms(older.pid()) + MINUTE;
+    let monitor = open_bracket(start);
+    monitor.dsh(2, start + SECOND, "session/end-seed", &json!({}));
+    let (shown, _, attention) = compaction(&monitor, start + MINUTE);
+    let unsure = "stale by log; another writer cannot be excluded";
+    assert_eq!((shown.bracket, shown.state.as_deref()), ("stale", Some(unsure)));
+    assert_eq!((shown.blocking, attention), (false, false));
+    older.kill();
+}
+
+#[test]
+fn after_a_step_of_the_clock_start_times_are_not_compared() {
+    let mut holder = StandIn::start();
+    let start = started_ms(holder.pid()) - MINUTE;
+    let monitor = open_bracket(start);
+    holder.does("hold", &dsh_lock(&monitor));
+    let stepped = start + SECOND;
+    monitor.sql(&format!("INSERT INTO meta VALUES ('clock_stepped_ms', '{stepped}')"));
+    assert_eq!(state(&monitor, start + 2 * MINUTE), "open, unverified");
+    holder.kill();
+}
+
+// Runs.
+
+/// A run of this host that opened the Claude session, with that process for a child.
+fn run_of(monitor: &Monitor, agent: &Agent) {
+    let scope = serde_json::to_string(Proc::system().scope()).unwrap();
+    monitor.sql(&format!(
+        "INSERT INTO runs (name, host, agent, native_id, scope, child_pid, child_start, started_ms,
+            status)
+         VALUES ('r', 'h', 'claude', '{CLAUDE}', '{scope}', {}, '{}', {T0}, 'running')",
+        agent.pid(),
+        agent.start(),
+    ));
+}
+
+#[test]
+fn the_child_of_a_run_holds_its_session_and_its_exit_is_an_exact_end() {
+    let (monitor, agent) = (Monitor::new(), Agent::start_one());
+    monitor.claude(CLAUDE, T0, &Said::Prompt("Add a table"));
+    monitor.claude(CLAUDE, T0 + SECOND, &Said::Answer("Done."));
+    monitor.pass(T0 + SECOND);
+    run_of(&monitor, &agent);
+    let held = look(&monitor, T0 + 2 * DAY);
+    assert_eq!((held.status, held.process.alive), (Status::Idle, Some(true)));
+    assert_eq!(held.process.source, Some("run"));
+    agent.end();
+    let exit = T0 + 2 * DAY + MINUTE;
+    monitor.sql(&format!("UPDATE runs SET exit_code = 0, status = 'completed', ended_ms = {exit}"));
+    let ended = look(&monitor, exit + HOUR);
+    assert_eq!((ended.ended_ms, ended.ended_approximate), (Some(exit), false));
+    assert!(ended.reason.summary.contains("child exited"), "{}", ended.reason.summary);
+}
+
+#[test]
+fn a_child_whose_wrapper_was_killed_is_found_gone() {
+    let (monitor, agent) = (Monitor::new(), Agent::start_one());
+    monitor.claude(CLAUDE, T0, &Said::Prompt("Add a table"));
+    monitor.pass(T0 + SECOND);
+    run_of(&monitor, &agent);
+    assert_eq!(alive(&monitor, T0 + MINUTE), Some(true));
+    agent.end();
+    let ended = look(&monitor, T0 + 2 * MINUTE);
+    assert_eq!(ended.reason.code, "session.completed.exited");
+    assert_eq!((ended.ended_ms, ended.ended_approximate), (Some(T0 + MINUTE), true));
+}
+
+#[test]
+fn who_has_not_seen_a_fresh_look_claims_nothing_of_processes() {
+    let (monitor, _agent) = seen_busy();
+    let seen = |at_ms| session(&monitor.viewed(at_ms, T0 + 2 * SECOND), CLAUDE).process.clone();
+    assert_eq!(seen(T0 + 2 * SECOND + 2 * MINUTE).alive, Some(true));
+    let late = seen(T0 + 2 * SECOND + 2 * MINUTE + 1);
+    assert_eq!((late.alive, late.state), (None, None));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -30,7 +31,13 @@ pub(crate) struct StandIn {
 
 impl StandIn {
     pub(crate) fn start() -> Self {
+        Self::start_as("stand-in")
+    }
+
+    /// One whose first argument is this, as if it were that program.
+    pub(crate) fn start_as(name: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
+            .arg0(name)
             .args(["--exact", "liveness::stand_in", "--ignored", "--nocapture"])
             .env("LULLWATCH_TEST_STAND_IN", "1")
             .stdin(Stdio::piped())

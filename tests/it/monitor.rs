@@ -81,6 +81,17 @@ impl Monitor {
         self.shown(now_ms, |tx, beside| snapshot::detail(tx, row, beside, now_ms)).unwrap()
     }
 
+    /// What a process shows that writes nothing itself, and knows of a look at `probed_ms`.
+    pub(crate) fn viewed(&self, now_ms: i64, probed_ms: i64) -> Snapshot {
+        let beside = snapshot::Beside {
+            scope: serde_json::to_string(Proc::system().scope()).ok(),
+            probed_ms: Some(probed_ms),
+            ..snapshot::Beside::default()
+        };
+        let mut reader = Reader::open(&self.setting(now_ms).config.db).unwrap();
+        reader.read(|tx| snapshot::load(tx, &Query::default(), &beside, now_ms)).unwrap()
+    }
+
     fn shown<T>(
         &self,
         now_ms: i64,
