@@ -110,8 +110,9 @@ pub struct Backlog {
 pub struct Mirror {
     host: String,
     roots: Vec<Root>,
-    /// Id and epoch of each root that has had a pass.
-    root_ids: Vec<Option<(i64, i64)>>,
+    /// Id of each root that has had a pass, and its epoch if it has one, ms.
+    root_ids: Vec<Option<(i64, Option<i64>)>>,
+    sets_epochs: bool,
     scan_ms: i64,
     known: HashMap<PathBuf, Known>,
     /// A write failed, and what the store holds has not been read since.
@@ -157,6 +158,7 @@ impl Mirror {
         Ok(Self {
             host,
             root_ids: vec![None; roots.len()],
+            sets_epochs: true,
             scan_ms: 0,
             roots,
             known,
@@ -176,6 +178,12 @@ impl Mirror {
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Leaves new roots without an epoch: for a pass that only answers a question, after which nobody
+    /// watches.
+    pub fn set_no_epochs(&mut self) {
+        self.sets_epochs = false;
     }
 
     /// Work done so far.
@@ -231,7 +239,8 @@ impl Mirror {
         Ok(scanned)
     }
 
-    /// Gives each walked root its id, and at its first pass its epoch, before anything is read.
+    /// Gives each walked root its id, and at its first watching pass its epoch, before anything is
+    /// read.
     fn name_roots(&mut self, store: &mut Store, scan: &Scan, now_ms: i64) -> store::Result<()> {
         for (index, root) in self.roots.iter().enumerate() {
             let present = scan.roots.get(index) == Some(&RootState::Present);
@@ -242,9 +251,13 @@ impl Mirror {
             let (host, agent) = (&self.host, root.agent.word());
             let path = root.path.as_os_str().as_bytes();
             let known = store.read(|tx| files::root(tx, host, agent, path))?;
+            let epoch_ms = self.sets_epochs.then_some(now_ms);
             *slot = Some(match known {
-                Some(root) => root,
-                None => (store.write(|tx| files::add_root(tx, host, agent, path, now_ms))?, now_ms),
+                Some(root) if root.1.is_some() || epoch_ms.is_none() => root,
+                _ => {
+                    let add = |tx: &store::Tx<'_>| files::add_root(tx, host, agent, path, epoch_ms);
+                    (store.write(add)?, epoch_ms)
+                }
             });
         }
         Ok(())
@@ -288,8 +301,8 @@ impl Mirror {
                 self.root_ids.get(found.root).copied().flatten().unwrap_or_default();
             // What was there before the root's first pass did not appear after it, although it may
             // be read only now.
-            let old = found.stat.mtime_ms <= epoch_ms;
-            let first_seen_ms = if old { epoch_ms } else { self.scan_ms };
+            let old = epoch_ms.filter(|epoch| found.stat.mtime_ms <= *epoch);
+            let first_seen_ms = old.unwrap_or(self.scan_ms);
             match reading.batch(Origin { root_id, first_seen_ms }, limits, &mut self.work) {
                 Ok((batch, read, end)) => {
                     bytes += read;

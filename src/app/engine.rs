@@ -221,6 +221,11 @@ impl Engine {
         self.mirror.tidy(&mut self.store)
     }
 
+    /// See [`Mirror::set_no_epochs`].
+    pub fn set_no_epochs(&mut self) {
+        self.mirror.set_no_epochs();
+    }
+
     /// One whole pass.
     pub fn pass(&mut self) -> anyhow::Result<Pass> {
         self.scan()?;

@@ -41,7 +41,7 @@ pub struct View {
 pub enum Patience {
     /// Up to 9 s.
     Wait,
-    /// Not at all.
+    /// Not at all. It only asks, so its pass begins no watch: new roots get no epoch.
     None,
 }
 
@@ -112,7 +112,12 @@ pub fn up_to_date(setting: &Setting, patience: Patience) -> anyhow::Result<View>
         let left_ms = budget_ms - (setting.clock.awake_ms() - began_ms);
         let busy = Duration::from_millis(left_ms.clamp(500, PATIENCE_MS).cast_unsigned());
         match engine::try_open(setting, busy) {
-            Ok(Some(engine)) => return written(setting, engine),
+            Ok(Some(mut engine)) => {
+                if patience == Patience::None {
+                    engine.set_no_epochs();
+                }
+                return written(setting, engine);
+            }
             Ok(None) => {}
             Err(error) => return read_only(setting, error),
         }

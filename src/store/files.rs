@@ -99,8 +99,13 @@ fn file_row(row: &Row<'_>) -> rusqlite::Result<FileRow> {
     })
 }
 
-/// The id of a root, and its epoch; `None` if it has had no pass.
-pub fn root(tx: &Tx<'_>, host: &str, agent: &str, path: &[u8]) -> Result<Option<(i64, i64)>> {
+/// The id of a root, and its epoch if it has one, ms; `None` if it has had no pass.
+pub fn root(
+    tx: &Tx<'_>,
+    host: &str,
+    agent: &str,
+    path: &[u8],
+) -> Result<Option<(i64, Option<i64>)>> {
     let sql = "SELECT id, epoch_ms FROM roots WHERE host = ?1 AND agent = ?2 AND path = ?3";
     let mut statement = tx.0.prepare_cached(sql)?;
     let found =
@@ -108,11 +113,18 @@ pub fn root(tx: &Tx<'_>, host: &str, agent: &str, path: &[u8]) -> Result<Option<
     Ok(found.optional()?)
 }
 
-/// Notes a root's first pass; its epoch never changes after.
-pub fn add_root(tx: &Tx<'_>, host: &str, agent: &str, path: &[u8], epoch_ms: i64) -> Result<i64> {
+/// Notes a root's first pass, ms, and its id; an epoch once set never changes after.
+pub fn add_root(
+    tx: &Tx<'_>,
+    host: &str,
+    agent: &str,
+    path: &[u8],
+    epoch_ms: Option<i64>,
+) -> Result<i64> {
     tx.0.prepare_cached(
         "INSERT INTO roots (host, agent, path, epoch_ms) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT (host, agent, path) DO NOTHING",
+         ON CONFLICT (host, agent, path)
+             DO UPDATE SET epoch_ms = coalesce(epoch_ms, excluded.epoch_ms)",
     )?
     .execute(params![host, agent, path, epoch_ms])?;
     let id = tx.0.query_row(

@@ -18,7 +18,7 @@ struct Held {
     native: String,
     parent: String,
     root: i64,
-    epoch_ms: i64,
+    epoch_ms: Option<i64>,
     shares: bool,
     facts: String,
     transcript: String,
@@ -64,7 +64,8 @@ pub fn merge(tx: &Tx<'_>, session: i64) -> Result<Merged> {
     }
     let keyed = tokens(tx, session, held.shares, &live)?;
     merged.tokens = merged.tokens.plus(keyed);
-    let seen_after_epoch = first_seen_ms.filter(|seen| *seen > held.epoch_ms);
+    let seen_after_epoch =
+        first_seen_ms.filter(|seen| held.epoch_ms.is_some_and(|epoch| *seen > epoch));
     let own_clock_ms = merged.clock_ms().or(seen_after_epoch);
     save_merged(tx, session, &held, &merged, Place { own_clock_ms, present, root })
 }
@@ -92,7 +93,7 @@ struct Generation {
 
 fn held(tx: &Tx<'_>, session: i64) -> Result<Option<Held>> {
     let sql = "SELECT s.agent, s.native_id, s.parent_native_id, s.root_id,
-            coalesce(r.epoch_ms, 0), s.shares_usage, s.facts, s.transcript, s.last_activity_ms,
+            r.epoch_ms, s.shares_usage, s.facts, s.transcript, s.last_activity_ms,
             s.clock_ahead, s.own_clock_ms, s.first_activity_ms, s.status IS NOT NULL, s.host
         FROM sessions s LEFT JOIN roots r ON r.id = s.root_id WHERE s.id = ?1";
     let mut statement = tx.0.prepare_cached(sql)?;

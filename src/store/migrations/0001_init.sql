@@ -5,14 +5,14 @@ CREATE TABLE meta (
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- A place below which an agent keeps transcripts. The epoch is the begin of the root's first pass:
--- what ended before it is history and no news.
+-- A place below which an agent keeps transcripts. The epoch is the begin of the root's first pass
+-- that watches: what ended before it is history and no news. While it is null, all that ended is.
 CREATE TABLE roots (
     id       INTEGER PRIMARY KEY,
     host     TEXT NOT NULL,
     agent    TEXT NOT NULL,
     path     BLOB NOT NULL,
-    epoch_ms INTEGER NOT NULL,
+    epoch_ms INTEGER,
     UNIQUE (host, agent, path)
 ) STRICT;
 

@@ -134,6 +134,28 @@ fn what_ended_while_the_monitor_was_off_is_news() {
 }
 
 #[test]
+fn a_question_is_no_watch_and_sets_no_epoch() {
+    for question in [&["audit"][..], &["ledger"], &["compactions"], &["show", CLAUDE_ID]] {
+        let home = Home::new();
+        claude_session(&home, CLAUDE_ID, NOW - HOUR, "asked about");
+        run(&home, question).fine();
+        let over = NOW + 9 * DAY;
+        append(
+            &home,
+            &claude_path(OTHER_ID),
+            &[claude_prompt(OTHER_ID, NOW + MINUTE, "unwatched")],
+        );
+        let first = json(&home, over, &["--once"]);
+        // The one that was asked about was seen alive, so its end is news; the other is history.
+        assert_eq!(first.get("ledger.pending"), "1", "{question:?}");
+        // From the first watch on, what ends is news.
+        append(&home, &claude_path(LATER_ID), &[claude_prompt(LATER_ID, over + MINUTE, "watched")]);
+        let second = json(&home, over + 9 * DAY, &["--once"]);
+        assert_eq!(second.get("ledger.pending"), "2", "{question:?}");
+    }
+}
+
+#[test]
 fn an_end_marker_ends_what_was_seen_running_without_a_detour() {
     let home = seen_empty();
     prompt(&home, NOW + MINUTE, "first");
@@ -179,6 +201,7 @@ fn two_ended() -> (Home, i64) {
 }
 
 const OTHER_ID: &str = "26f52580-0000-4be1-ac4b-9de9d22c854c";
+const LATER_ID: &str = "37a63691-0000-4be1-ac4b-9de9d22c854c";
 
 #[test]
 fn acknowledging_takes_an_entry_out_once() {
