@@ -19,7 +19,11 @@ const FILE_BYTES_MAX: u64 = 64 << 10;
 /// Bytes read of the table of locks.
 const LOCKS_BYTES_MAX: u64 = 8 << 20;
 /// A table longer than this came in several reads, between which the kernel may skip a line.
-const LOCKS_ONE_READ_BYTES: usize = 4_000;
+const LOCKS_ONE_READ_BYTES: usize = 3_900;
+/// A long table is gone through this often.
+const LOCKS_LONG_LOOKS: usize = 3;
+/// Bytes asked for in one read; the kernel gives a page of them.
+const READ_BYTES: usize = 64 << 10;
 
 /// One process: its pid, and its start, which tells it from a later one with the same pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -261,16 +265,40 @@ impl Proc {
         Some((pids, true))
     }
 
-    /// The table of locks. A long one is read twice, for between two reads of it the kernel may
-    /// skip a line; who wants to know that a lock is free must miss it in both.
+    /// The table of locks. A long one comes in several reads, between which the kernel may skip a
+    /// line; it is gone through again, for who wants to know that a lock is free must miss it in
+    /// every one.
     pub fn locks(&self) -> Option<String> {
         let path = self.root.join("locks");
-        let mut text = read_text(&path, LOCKS_BYTES_MAX).ok()?;
+        let mut text = read_in_pages(&path).ok()?;
         if text.len() > LOCKS_ONE_READ_BYTES {
-            text.push_str(&read_text(&path, LOCKS_BYTES_MAX).ok()?);
+            for _ in 1..LOCKS_LONG_LOOKS {
+                text.push_str(&read_in_pages(&path).ok()?);
+            }
         }
         (u64::try_from(text.len()).ok()? < LOCKS_BYTES_MAX).then_some(text)
     }
+}
+
+/// A generated file, in reads as large as the kernel fills at once: what one read shows is of one
+/// moment. The standard library begins with a small read to see whether there is anything at all.
+fn read_in_pages(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut bytes = Vec::new();
+    let mut page = vec![0; READ_BYTES];
+    loop {
+        let count = match file.read(&mut page) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        bytes.extend(page.iter().take(count));
+        if u64::try_from(bytes.len()).is_ok_and(|length| length >= LOCKS_BYTES_MAX) {
+            break;
+        }
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// A file that a process has open.

@@ -21,6 +21,8 @@ use lullwatch::liveness::{Limits, Observation, Observations, Request, Session, o
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 const NOW_MS: i64 = 1_800_000_000_000;
+/// Looks while locks come and go: a table that loses lines loses one within a hundred.
+const LOOKS: u32 = 500;
 
 /// A process that does with locks what it is told, line by line.
 pub(crate) struct StandIn {
@@ -286,6 +288,31 @@ fn looking_at_a_lock_never_takes_it() {
     // Not once was it refused the lock that nobody else may take.
     assert_eq!(agent.hear(), "refused 0");
     agent.kill();
+}
+
+#[test]
+fn held_locks_are_seen_in_every_look_while_others_come_and_go() {
+    let (home, lock) = Home::with_lock();
+    let other = tempfile::tempdir().unwrap();
+    let mut busy = StandIn::start();
+    // Many, so that whatever line is lost is one of them.
+    let held: Vec<PathBuf> = (0..24).map(|number| home.lock(&format!("held-{number}"))).collect();
+    let mut holder = StandIn::start();
+    for path in held.iter().chain([&lock]) {
+        holder.does("hold", path);
+    }
+    busy.tell("contend", &other.path().join("x.lock"));
+    assert_eq!(busy.hear(), "begun");
+    let proc = Proc::system();
+    for look in 0..LOOKS {
+        let locks = Locks::look(&proc, 10_000, 1_000);
+        let lost = held
+            .iter()
+            .find(|path| locks.observe(std::slice::from_ref(path)) != held_by(holder.pid()));
+        assert_eq!(lost, None, "look {look}");
+    }
+    busy.kill();
+    holder.kill();
 }
 
 #[test]
