@@ -167,17 +167,21 @@ fn is_stalled(holder: Holder) -> bool {
     Clock::default().now_ms() - holder.heartbeat_ms > STALLED_MS
 }
 
+/// Whether waiting may help: somebody holds the store, the disk is full or read-only.
+pub fn is_passing(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<StoreError>());
+    causes.any(|cause| {
+        matches!(
+            cause,
+            StoreError::Busy { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }
+        )
+    })
+}
+
 /// The store cannot be written now: what it holds is shown, if it can be read and is of our
 /// version; else the error stands.
 fn read_only(setting: &Setting, error: anyhow::Error) -> anyhow::Result<View> {
-    let passing =
-        error.chain().filter_map(|cause| cause.downcast_ref::<StoreError>()).any(|cause| {
-            matches!(
-                cause,
-                StoreError::Busy { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }
-            )
-        });
-    if !passing {
+    if !is_passing(&error) {
         return Err(error);
     }
     let Ok(mut reader) = Reader::open(&setting.config.db) else { return Err(error) };

@@ -55,6 +55,7 @@ impl Teller<'_> {
                 complain(&message);
                 Ok(())
             }
+            News::Hopeless(error) => Err(error),
         }
     }
 

@@ -33,6 +33,7 @@ fn other_side() {
     let (pictures, watched) = tokio::sync::watch::channel(None);
     let (replies, answers) = tokio::sync::mpsc::channel(8);
     let (requests, asked) = mpsc::sync_channel(8);
+    let (_hope, hopeless) = tokio::sync::mpsc::channel(1);
     std::thread::spawn(move || {
         let mut picture = fixture::many();
         let mut stopped = false;
@@ -69,7 +70,7 @@ fn other_side() {
         now: Box::new(|| fixture::NOW_MS),
         fault,
     };
-    let feed = Feed { pictures: watched, replies: answers, requests };
+    let feed = Feed { pictures: watched, replies: answers, hopeless, requests };
     match tui::run(feed, options) {
         Ok(Exit::Quit) => println!("left by the user"),
         Ok(Exit::Signal(number)) => println!("left by signal {number}"),
