@@ -29,7 +29,7 @@ const HOT_MS: i64 = 600_000;
 /// Hot files polled at most.
 const HOT_FILES_MAX: usize = 32;
 /// A viewer tries to take over this often, ms.
-const TAKE_OVER_MS: i64 = 1_000;
+const TAKE_OVER_MS: i64 = 500;
 /// The writer shows that it lives at least this often, ms.
 const BEAT_MS: i64 = 5_000;
 /// While files are being read: reconcile and show what there is this often, ms.
@@ -92,7 +92,8 @@ pub enum News {
 /// Why a part of the loop ended.
 enum Turn {
     Stop,
-    Suspended,
+    /// To be answered once the lock is given back.
+    Suspended(oneshot::Sender<()>),
     Lost,
 }
 
@@ -131,7 +132,9 @@ pub fn run(
         match turn {
             Turn::Stop => return,
             Turn::Lost => {}
-            Turn::Suspended => {
+            Turn::Suspended(done) => {
+                // Nobody waits any more, perhaps.
+                let _ = done.send(());
                 if worker.sleep_until_resumed() {
                     return;
                 }
@@ -256,10 +259,7 @@ impl Worker<'_> {
                     self.tell_acknowledged(acked, ids, consumer);
                     times.looked = true;
                 }
-                Order::Suspend(done) => {
-                    let _ = done.send(());
-                    return Some(Turn::Suspended);
-                }
+                Order::Suspend(done) => return Some(Turn::Suspended(done)),
                 Order::Resume => {}
                 Order::Stop => return Some(Turn::Stop),
             }
@@ -288,7 +288,7 @@ impl Worker<'_> {
             }
             match self.rest(TAKE_OVER_MS) {
                 Turn::Lost => {}
-                turn @ (Turn::Stop | Turn::Suspended) => return turn,
+                turn @ (Turn::Stop | Turn::Suspended(_)) => return turn,
             }
             if !lock::is_held(&self.setting.config.db) {
                 return Turn::Lost;
@@ -306,10 +306,7 @@ impl Worker<'_> {
         let wait = Duration::from_millis(wait_ms.cast_unsigned());
         match self.orders.recv_timeout(wait) {
             Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => Turn::Stop,
-            Ok(Order::Suspend(done)) => {
-                let _ = done.send(());
-                Turn::Suspended
-            }
+            Ok(Order::Suspend(done)) => Turn::Suspended(done),
             Ok(Order::Acknowledge { ids, consumer }) => {
                 let now_ms = self.setting.clock.now_ms();
                 let acked = Store::open(&self.setting.config.db, BUSY, now_ms)
