@@ -293,7 +293,7 @@ impl Screen {
         match effect {
             Effect::Quit => self.exit = Some(Exit::Quit),
             Effect::Redraw => self.painter.forget(),
-            Effect::Copy(text) => self.write(&osc::copy(&text)),
+            Effect::Copy(text) => self.write(&osc::copy(&text, self.options.tmux)),
             Effect::Notify(text) => {
                 self.write(&osc::notify(&text, self.options.notify, self.options.tmux));
             }
