@@ -163,7 +163,8 @@ pub fn beside_of(setting: &Setting, holder: Holder) -> Beside {
     }
 }
 
-fn is_stalled(holder: Holder) -> bool {
+/// Whether a writer has not shown for too long that it lives.
+pub fn is_stalled(holder: Holder) -> bool {
     Clock::default().now_ms() - holder.heartbeat_ms > STALLED_MS
 }
 

@@ -282,9 +282,11 @@ impl Worker<'_> {
         let mut last = None;
         loop {
             let holder = lock::read(&self.setting.config.db).unwrap_or_default();
-            if last != Some(holder) {
+            // A heartbeat alone shows nothing; that there was none for long does.
+            let visible = (Holder { heartbeat_ms: 0, ..holder }, once::is_stalled(holder));
+            if last != Some(visible) {
                 self.show_viewed(holder);
-                last = Some(holder);
+                last = Some(visible);
             }
             match self.rest(TAKE_OVER_MS) {
                 Turn::Lost => {}

@@ -291,6 +291,13 @@ fn sizes_change_faster_than_it_draws() {
     screen.wait_for("Rework the parser");
     let sizes = [(0, 0), (1, 1), (2, 2), (5, 3), (20, 5), (31, 10), (53, 10), (80, 1), (1, 50)];
     let larger = [(500, 200), (60, 15), (200, 50), (120, 40)];
+    for (columns, rows) in sizes.into_iter().chain(larger) {
+        let mut other = start(&scene, columns, rows);
+        other.wait_for_raw("\u{1b}[?2026l");
+        other.send("?\u{1b}\tq");
+        assert_eq!(other.exit_code(), 0, "{columns}x{rows}");
+        other.given_back();
+    }
     for keys in ["", "\r", "\u{1b}2", "3", "4", "?"] {
         screen.send(keys);
         for (columns, rows) in sizes.into_iter().chain(larger) {
