@@ -2,18 +2,33 @@
 //! hands values to the rooms that draw or print. Nothing imports it.
 //!
 //! - [`engine`]: one pass, and one bounded step of it, for whoever holds the writer lock;
+//! - [`probe`]: the look at processes in a pass, between `liveness` and the store;
+//! - [`hook`]: what an agent's hook runs, inside the agent's turn;
 //! - [`once`]: `--once` and the commands that read;
 //! - [`worker`]: the writer's loop behind the TUI and `watch`, with [`watcher`] for its hints;
 //! - [`screen`]: the TUI's threads; [`tui`] its loop, [`terminal`] the way back;
-//! - [`lock`]: who writes.
+//! - [`lock`]: who writes; [`log`]: what was done, for `--log-file`.
+//! - [`deliver`]: the `on_terminal` command, [`attempt`] one call of it;
+//! - [`doctor`]: what is wrong, without writing anything;
+//! - [`mod@run`]: a command under watch; [`link`] finds its session, [`runs`] is its part of a
+//!   pass;
 
+pub mod attempt;
 pub mod commands;
+pub mod deliver;
+pub mod doctor;
 pub mod engine;
+pub mod hook;
 pub mod input;
+pub mod link;
 pub mod lock;
+pub mod log;
 pub mod once;
 pub mod painter;
+pub mod probe;
 pub mod reader;
+pub mod run;
+pub mod runs;
 pub mod screen;
 pub mod terminal;
 pub mod tui;
@@ -42,6 +57,10 @@ pub enum Exit {
     Attention,
     /// A signal ended it; said as shells say it.
     Signal(i32),
+    /// Only of `doctor`: something does not work.
+    Broken,
+    /// As the command under `run` ended.
+    Child(u8),
 }
 
 impl Exit {
@@ -51,9 +70,10 @@ impl Exit {
         match self {
             Self::Fine => 0,
             Self::Fault => 1,
-            Self::Usage => 2,
+            Self::Usage | Self::Broken => 2,
             Self::Attention => 3,
             Self::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
+            Self::Child(code) => code,
         }
     }
 }
@@ -102,6 +122,9 @@ impl Setting {
 
 /// Runs what was typed. Errors have been told on stderr when it returns.
 pub fn run(cli: Cli) -> Exit {
+    if let Some(Command::Hook { event, print_config: None }) = &cli.command {
+        return hook::record(&cli.globals, event.as_deref());
+    }
     let config = match config::load(&cli.globals, &Surroundings::of_this_process()) {
         Ok(config) => config,
         Err(message) => {
@@ -117,6 +140,10 @@ pub fn run(cli: Cli) -> Exit {
         children: cli.children,
         exit_code: cli.exit_code,
     };
+    if let Err(error) = start_log(&setting, cli.command.as_ref()) {
+        complain(&format!("{error:#}"));
+        return Exit::Fault;
+    }
     let outcome = match cli.command {
         Some(command) => commands::run(&setting, command),
         None if cli.once || cli.json || !has_screen() => once::once(&setting),
@@ -132,6 +159,19 @@ pub fn run(cli: Cli) -> Exit {
     }
 }
 
+fn start_log(setting: &Setting, command: Option<&Command>) -> anyhow::Result<()> {
+    let Some(path) = &setting.config.log_file else { return Ok(()) };
+    log::start(path)?;
+    log::note(&format!(
+        "lullwatch {}, pid {}, {}, on {}",
+        env!("CARGO_PKG_VERSION"),
+        std::process::id(),
+        command.map_or_else(|| "no command".to_owned(), |command| format!("{command:?}")),
+        setting.config.db.display()
+    ));
+    Ok(())
+}
+
 /// Whether there is a terminal to draw on and to read keys from.
 fn has_screen() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
@@ -143,12 +183,18 @@ pub fn reads_only(command: &Command) -> bool {
     match command {
         Command::Show { .. } | Command::Audit | Command::Compactions => true,
         Command::Ledger { action, .. } => action.is_none(),
-        Command::Watch | Command::Migrate | Command::Config { .. } => false,
+        Command::Watch
+        | Command::Run { .. }
+        | Command::Hook { .. }
+        | Command::Doctor
+        | Command::Migrate
+        | Command::Config { .. } => false,
     }
 }
 
 /// One line on stderr, filtered: it may quote a path.
 pub fn complain(message: &str) {
+    log::warn(message);
     let clean = crate::text::block(message);
     // Nobody reads stderr: there is nobody to tell.
     let _ = writeln!(io::stderr(), "lullwatch: {}", clean.trim_end());

@@ -1,8 +1,10 @@
 //! What can be typed: the flags and commands, nothing done yet.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::builder::BoolishValueParser;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::{Color, Notify, Theme, parse_duration};
 use crate::source::Agent;
@@ -19,16 +21,19 @@ pub struct Cli {
     #[command(flatten)]
     pub globals: Globals,
     /// One pass: mirror, reconcile, print, exit.
-    #[arg(long)]
+    #[arg(long, env = "LULLWATCH_ONCE", value_parser = BoolishValueParser::new(), hide_env = true)]
     pub once: bool,
     /// JSON instead of a table (with --once, or a command).
-    #[arg(long, global = true)]
+    #[arg(long, global = true, env = "LULLWATCH_JSON",
+          value_parser = BoolishValueParser::new(), hide_env = true)]
     pub json: bool,
     /// List sub-agents and internal threads too.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, env = "LULLWATCH_CHILDREN",
+          value_parser = BoolishValueParser::new(), hide_env = true)]
     pub children: bool,
     /// Exit with 3 when something needs attention.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, env = "LULLWATCH_EXIT_CODE",
+          value_parser = BoolishValueParser::new(), hide_env = true)]
     pub exit_code: bool,
     /// What to do.
     #[command(subcommand)]
@@ -72,14 +77,18 @@ pub struct Globals {
     #[arg(long, global = true, env = "LULLWATCH_COLOR", value_name = "WHEN", hide_env = true)]
     pub color: Option<Color>,
     /// Draw with ASCII only.
-    #[arg(long, global = true, env = "LULLWATCH_ASCII", hide_env = true)]
-    pub ascii: bool,
+    #[arg(long, global = true, env = "LULLWATCH_ASCII", value_name = "YES|NO", num_args = 0..=1,
+          require_equals = true, default_missing_value = "yes",
+          value_parser = BoolishValueParser::new(), hide_env = true)]
+    pub ascii: Option<bool>,
     /// Theme of the terminal interface [default: dark].
     #[arg(long, global = true, env = "LULLWATCH_THEME", value_name = "THEME", hide_env = true)]
     pub theme: Option<Theme>,
     /// Take the mouse in the terminal interface.
-    #[arg(long, global = true, env = "LULLWATCH_MOUSE", hide_env = true)]
-    pub mouse: bool,
+    #[arg(long, global = true, env = "LULLWATCH_MOUSE", value_name = "YES|NO", num_args = 0..=1,
+          require_equals = true, default_missing_value = "yes",
+          value_parser = BoolishValueParser::new(), hide_env = true)]
+    pub mouse: Option<bool>,
     /// How the terminal interface calls when a session needs you or ends [default: off].
     #[arg(long, global = true, env = "LULLWATCH_NOTIFY", value_name = "HOW", hide_env = true)]
     pub notify: Option<Notify>,
@@ -87,12 +96,16 @@ pub struct Globals {
     #[arg(long, global = true, env = "LULLWATCH_LOG_FILE", value_name = "PATH", hide_env = true)]
     pub log_file: Option<PathBuf>,
     /// Print work counters on stderr.
-    #[arg(long, global = true, env = "LULLWATCH_STATS", hide_env = true)]
+    #[arg(long, global = true, env = "LULLWATCH_STATS",
+          value_parser = BoolishValueParser::new(), hide_env = true)]
     pub stats: bool,
     /// Let every clock stand still at this time (for tests).
     #[arg(long, global = true, env = "LULLWATCH_NOW", value_name = "RFC3339",
           value_parser = parse_now, hide = true)]
     pub now: Option<i64>,
+    /// Commit whenever so many bytes have been read (for tests).
+    #[arg(long, global = true, env = "LULLWATCH_STEP_BYTES", value_name = "BYTES", hide = true)]
+    pub step_bytes: Option<usize>,
 }
 
 /// The commands.
@@ -100,6 +113,21 @@ pub struct Globals {
 pub enum Command {
     /// Run for ever without a screen; print each transition.
     Watch,
+    /// Run an agent under watch: its end, its exit code and its session are recorded.
+    ///
+    /// The command keeps the terminal, its signals and its exit code (128 and the number of the
+    /// signal that ended it; 124 when its time was up; 126 or 127 when it cannot be started).
+    Run {
+        /// Name of the run [default: the program's name and a number].
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+        /// End it after this time: SIGTERM, and SIGKILL 5 s later, to it and all below it.
+        #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+        timeout: Option<i64>,
+        /// Program and arguments; no shell.
+        #[arg(last = true, required = true, value_name = "CMD")]
+        command: Vec<OsString>,
+    },
     /// One session: facts, why it has its status, timeline, brackets, last messages.
     Show {
         /// `agent:native_id`, or any unambiguous beginning of it or of the native id.
@@ -118,6 +146,20 @@ pub enum Command {
     },
     /// Compaction brackets: open ones first.
     Compactions,
+    /// For the agents' hook settings: takes the hook's JSON on stdin, leaves one event, says nothing.
+    Hook {
+        /// Name of the event, with `codex:` before it in Codex's settings; else the JSON's own.
+        event: Option<String>,
+        /// Print the settings to add for this agent instead; nothing is changed.
+        #[arg(long, value_name = "AGENT", value_parser = ["claude", "codex"],
+              conflicts_with = "event")]
+        print_config: Option<String>,
+    },
+    /// Every folder, limit, lock and version: what was looked at, what was found, what to do.
+    ///
+    /// Writes nothing, and works when the database does not. Exit code 0: nothing to do; 1: it
+    /// works, with warnings; 2: something does not work.
+    Doctor,
     /// Re-derive imported completions that silence alone decided; idempotent.
     Migrate,
     /// Show the configuration in force, or change the store's windows.
@@ -140,6 +182,32 @@ pub enum LedgerAction {
         #[arg(long, conflicts_with = "ids")]
         all: bool,
     },
+}
+
+/// What was typed; a mistake ends the process, with usage on stderr. An empty variable is one that
+/// is not set: that is how a service file or a shell takes one back.
+///
+/// `None` for a mistake in a line that was meant to record a hook: an agent takes a usage error for
+/// a refusal, and a broken environment variable must not stop its user's prompt.
+#[must_use]
+pub fn parse() -> Option<Cli> {
+    let command = Cli::command().mut_args(|arg| {
+        let empty = arg.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
+        if empty { arg.env(None::<&'static str>) } else { arg }
+    });
+    let parsed = command.try_get_matches().and_then(|typed| Cli::from_arg_matches(&typed));
+    match parsed {
+        Ok(cli) => Some(cli),
+        Err(error) if error.use_stderr() && is_meant_as_hook(std::env::args_os()) => None,
+        Err(error) => error.exit(),
+    }
+}
+
+/// Whether a command line that cannot be parsed was meant to record a hook.
+fn is_meant_as_hook(args: impl Iterator<Item = OsString>) -> bool {
+    let args: Vec<OsString> = args.skip(1).collect();
+    let has = |word: &str| args.iter().any(|arg| arg.to_string_lossy().starts_with(word));
+    args.iter().any(|arg| arg == "hook") && !has("--print-config")
 }
 
 fn parse_agent(word: &str) -> Result<Agent, String> {

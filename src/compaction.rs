@@ -14,7 +14,7 @@ pub mod writer;
 
 use serde::{Deserialize, Serialize};
 
-pub use evidence::{BracketEvidence, BracketState, Lock, State, state};
+pub use evidence::{Announced, BracketEvidence, BracketState, Lock, State, announced, state};
 pub use fold::{Attempt, Fold, LogVerdict};
 
 /// What started a compaction.

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,8 @@ use crate::source::Agent;
 /// A configuration that can be acted on: paths absolute, durations in ms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
+    /// The config file that was read; `None`: there is none.
+    pub file: Option<PathBuf>,
     /// The database.
     pub db: PathBuf,
     /// Where the agents keep their transcripts, in the agents' order.
@@ -40,6 +43,8 @@ pub struct Config {
     pub stats: bool,
     /// Every clock stands still here, ms.
     pub now_ms: Option<i64>,
+    /// The mirror commits whenever it has read so many bytes.
+    pub step_bytes: Option<usize>,
     /// Theme of the TUI.
     pub theme: Theme,
     /// Mouse in the TUI.
@@ -97,9 +102,14 @@ pub enum Notify {
 pub struct OnTerminal {
     /// Program and arguments; no shell.
     pub command: Vec<String>,
-    /// Time limit, ms.
-    #[serde(default = "default_limit_ms")]
+    /// Time limit of one call, ms; `timeout` in the file.
+    #[serde(rename = "timeout", default = "default_limit_ms", deserialize_with = "written_ms")]
     pub timeout_ms: i64,
+}
+
+/// A duration as every other in the file.
+fn written_ms<'de, D: serde::Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
+    DurationText::deserialize(from)?.ms().map_err(serde::de::Error::custom)
 }
 
 fn default_limit_ms() -> i64 {
@@ -122,6 +132,7 @@ struct Written {
     notify: Option<Notify>,
     #[serde(default)]
     roots: BTreeMap<String, Vec<PathBuf>>,
+    #[serde(rename = "on_terminal", alias = "on-terminal")]
     on_terminal: Option<OnTerminal>,
 }
 
@@ -188,7 +199,7 @@ impl Surroundings {
 
 /// Makes the configuration. The error is a message for a person; it is a usage error.
 pub fn load(globals: &Globals, around: &Surroundings) -> Result<Config, String> {
-    let file = read_file(globals, around)?;
+    let (path, file) = read_file(globals, around)?;
     let duration = |typed: Option<i64>, filed: &Option<DurationText>, key: &str| match typed {
         Some(ms) => Ok(Some(ms)),
         None => filed
@@ -207,6 +218,7 @@ pub fn load(globals: &Globals, around: &Surroundings) -> Result<Config, String> 
     };
     let log_file = globals.log_file.as_ref().or(file.log_file.as_ref());
     Ok(Config {
+        file: path,
         db,
         roots: roots(globals, &file, around)?,
         windows,
@@ -218,15 +230,79 @@ pub fn load(globals: &Globals, around: &Surroundings) -> Result<Config, String> 
             .or(file.consumer)
             .unwrap_or_else(|| "operator".to_owned()),
         color: globals.color.or(file.color).unwrap_or_default(),
-        ascii: globals.ascii || file.ascii.unwrap_or(false),
+        ascii: globals.ascii.or(file.ascii).unwrap_or(false),
         log_file: log_file.map(|path| around.absolute(path)).transpose()?,
         stats: globals.stats,
         now_ms: globals.now,
+        step_bytes: globals.step_bytes,
         theme: globals.theme.or(file.theme).unwrap_or_default(),
-        mouse: globals.mouse || file.mouse.unwrap_or(false),
+        mouse: globals.mouse.or(file.mouse).unwrap_or(false),
         notify: globals.notify.or(file.notify).unwrap_or_default(),
         on_terminal: file.on_terminal.filter(|on| !on.command.is_empty()),
     })
+}
+
+impl Config {
+    /// The same as a config file would say it, with the windows that are in force, ms.
+    #[must_use]
+    pub fn written(&self, live_ms: i64, ended_ms: i64) -> String {
+        let mut lines = vec![
+            format!("db = {}", quoted(&self.db.to_string_lossy())),
+            format!("live-window = {}", quoted(&duration(live_ms))),
+            format!("ended-window = {}", quoted(&duration(ended_ms))),
+            format!("consumer = {}", quoted(&self.consumer)),
+            format!("color = {}", word(&self.color)),
+            format!("ascii = {}", self.ascii),
+            format!("theme = {}", word(&self.theme)),
+            format!("mouse = {}", self.mouse),
+            format!("notify = {}", word(&self.notify)),
+        ];
+        if let Some(path) = &self.log_file {
+            lines.push(format!("log-file = {}", quoted(&path.to_string_lossy())));
+        }
+        lines.push("\n[roots]".to_owned());
+        for agent in Agent::ALL {
+            let own = self.roots.iter().filter(|root| root.agent == agent);
+            let paths: Vec<String> = own.map(|root| quoted(&root.path.to_string_lossy())).collect();
+            lines.push(format!("{} = [{}]", agent.word(), paths.join(", ")));
+        }
+        if let Some(on) = &self.on_terminal {
+            let argv: Vec<String> = on.command.iter().map(|word| quoted(word)).collect();
+            lines.push(format!("\n[on_terminal]\ncommand = [{}]", argv.join(", ")));
+            lines.push(format!("timeout = {}", quoted(&format!("{}ms", on.timeout_ms))));
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+fn word(value: &impl clap::ValueEnum) -> String {
+    quoted(value.to_possible_value().as_ref().map_or("", clap::builder::PossibleValue::get_name))
+}
+
+/// A duration as [`parse_duration`] reads it, in the largest unit that loses nothing.
+fn duration(ms: i64) -> String {
+    match [(3_600_000, "h"), (60_000, "m"), (1_000, "s")].into_iter().find(|unit| ms % unit.0 == 0)
+    {
+        Some((unit_ms, unit)) => format!("{}{unit}", ms / unit_ms),
+        None => format!("{ms}ms"),
+    }
+}
+
+/// A TOML string in which whatever a terminal might obey, or not show, is escaped.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            '\'' => quoted.push(letter),
+            odd if odd.escape_debug().len() > 1 => {
+                let _ = write!(quoted, "\\U{:08X}", u32::from(odd));
+            }
+            plain => quoted.push(plain),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 /// Where we keep our state: `$XDG_STATE_HOME/lullwatch`.
@@ -237,7 +313,10 @@ pub fn state_folder(around: &Surroundings) -> Result<PathBuf, String> {
     }
 }
 
-fn read_file(globals: &Globals, around: &Surroundings) -> Result<Written, String> {
+fn read_file(
+    globals: &Globals,
+    around: &Surroundings,
+) -> Result<(Option<PathBuf>, Written), String> {
     let (path, asked) = if let Some(path) = &globals.config {
         (around.absolute(path)?, true)
     } else {
@@ -246,19 +325,20 @@ fn read_file(globals: &Globals, around: &Surroundings) -> Result<Written, String
         let folder = match (xdg, around.home()) {
             (Some(folder), _) => folder,
             (None, Ok(home)) => home.join(".config"),
-            (None, Err(_)) => return Ok(Written::default()),
+            (None, Err(_)) => return Ok((None, Written::default())),
         };
         (folder.join("lullwatch/config.toml"), false)
     };
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !asked => {
-            return Ok(Written::default());
+            return Ok((None, Written::default()));
         }
         Err(error) => return Err(format!("cannot read `{}`: {error}", path.display())),
     };
-    toml::from_str(&text)
-        .map_err(|error| format!("in `{}`: {}", path.display(), error.to_string().trim_end()))
+    let written = toml::from_str(&text)
+        .map_err(|error| format!("in `{}`: {}", path.display(), error.to_string().trim_end()))?;
+    Ok((Some(path), written))
 }
 
 /// Default roots first, then those of the file, then those of the flags; each once.

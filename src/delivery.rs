@@ -4,9 +4,11 @@
 //! something else before, written here, after the consumer's registration, minus what it has
 //! acknowledged. History is not rewritten: an entry whose session came back stays, *superseded*.
 
+pub mod on_terminal;
+
 use crate::lifecycle::Entity;
 use crate::store::ledger::{self, Span};
-use crate::store::{Result, Tx};
+use crate::store::{Result, Store, Tx};
 
 pub use crate::store::ledger::{AuditEvent, AuditTotals, Consumer, Delivery, Details};
 
@@ -48,11 +50,15 @@ pub fn pending_count(tx: &Tx<'_>, consumer: &str) -> Result<u64> {
     ledger::pending_count(tx, consumer)
 }
 
-/// The pending entries of one session, by its row id.
+/// The entries of one session, by its row id, acknowledged ones included.
 pub fn of_session(tx: &Tx<'_>, consumer: &str, session: i64) -> Result<Vec<i64>> {
-    let entries = pending(tx, consumer, i64::MAX)?;
-    let own = entries.into_iter().filter(|entry| entry.entity == Entity::session(session));
-    Ok(own.map(|entry| entry.id).collect())
+    let mut ids = Vec::new();
+    for entry in history(tx, consumer, i64::MAX)? {
+        if entry.entity == Entity::session(session) && ledger::is_for(tx, consumer, entry.id)? {
+            ids.push(entry.id);
+        }
+    }
+    Ok(ids)
 }
 
 /// Acknowledges entries of a consumer. Doing it again, or for an unknown entry, changes nothing.
@@ -82,6 +88,25 @@ pub fn ack(tx: &Tx<'_>, consumer: &str, which: Which<'_>, now_ms: i64) -> Result
 /// Registers a consumer, which gets what ends from now on. Doing it again changes nothing.
 pub fn register(tx: &Tx<'_>, consumer: &str, now_ms: i64) -> Result<()> {
     ledger::register(tx, consumer, now_ms)
+}
+
+/// Registers a consumer that is not known yet; true if it was not. Writes nothing otherwise.
+pub fn introduce(store: &mut Store, consumer: &str, now_ms: i64) -> Result<bool> {
+    let known = store.read(|tx| is_known(tx, consumer))?;
+    if !known {
+        store.write(|tx| register(tx, consumer, now_ms))?;
+    }
+    Ok(!known)
+}
+
+/// Whether a consumer is registered.
+pub fn is_known(tx: &Tx<'_>, consumer: &str) -> Result<bool> {
+    Ok(consumers(tx)?.iter().any(|known| known.name == consumer))
+}
+
+/// Whether an entry is one that the consumer has to acknowledge or has acknowledged.
+pub fn is_for(tx: &Tx<'_>, consumer: &str, id: i64) -> Result<bool> {
+    ledger::is_for(tx, consumer, id)
 }
 
 /// Every consumer, by name.

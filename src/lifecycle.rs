@@ -5,8 +5,10 @@
 //! - `decide`: facts and a moment in, a verdict out; pure, and blind to the current status.
 //! - `policy`: the edges as data, with the exact actors and reasons of each.
 //! - `known`: what the store has of one session, as `decide` wants it.
+//! - `presence`: what the observations of one session say together of its processes.
 //! - `apply`: the only writer of a status.
 //! - `migrate`: takes back completions that an older reconciler inferred too early.
+//! - `run`: the life of a run: its start, its end, its teardown, its sweep.
 //! - `windows`: the two windows of a store, fixed at its birth.
 //! - `consumers`: what a status means to those who act on it, each for all three kinds.
 //!
@@ -20,6 +22,8 @@ pub mod known;
 pub mod migrate;
 mod phrase;
 pub mod policy;
+pub mod presence;
+pub mod run;
 pub mod windows;
 
 pub use apply::{apply, update_status};
@@ -308,21 +312,16 @@ impl Ending {
         }
     }
 
-    /// The `source` of the stored observation that proves it; `None` for a marker, which is no
+    /// The ending that a stored observation proves, by its source and its word; a marker is no
     /// observation but a place in the transcript.
-    pub fn source(self) -> Option<&'static str> {
-        match self {
-            Self::SessionEndHook => Some("hook"),
-            Self::ChildExited => Some("child"),
-            Self::ProcessGone => Some("process"),
-            Self::RegistryMoved => Some("registry"),
-            Self::EndedByModel | Self::CostState | Self::ContinuedIn => None,
+    pub fn of_observation(source: &str, says: &str) -> Option<Self> {
+        match (source, says) {
+            ("hook", "SessionEnd") => Some(Self::SessionEndHook),
+            ("run", "exited") => Some(Self::ChildExited),
+            ("registry" | "lock" | "run", "gone") => Some(Self::ProcessGone),
+            ("registry" | "run", "moved") => Some(Self::RegistryMoved),
+            _ => None,
         }
-    }
-
-    /// The ending that a stored observation of that source proves.
-    pub fn from_source(source: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|ending| ending.source() == Some(source))
     }
 
     /// It stands in the transcript: position revokes it, not time.

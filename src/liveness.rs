@@ -5,12 +5,14 @@
 //! - `record`: what is kept of a process from look to look, and what records say together.
 //! - `session`: one look at one session: earlier records and new claims in, records out.
 //! - `hooks`: what the agents' hooks leave in the inbox, and the settings that make them.
+//! - `family`: a process and its descendants.
 //! - `programs`: running programs by name, for logs that have no lock.
 //!
 //! All of it is plain data with a sentence that says why; nothing here decides a status, and
 //! nothing is written but the inbox. Unknown is a value of its own, and never means gone. The room
 //! knows no transcripts, no store and no clock.
 
+pub mod family;
 pub mod hooks;
 pub mod locks;
 pub mod proc;

@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use lullwatch::app;
-use lullwatch::cli::Cli;
+use lullwatch::{app, cli};
 
 fn main() -> ExitCode {
-    ExitCode::from(app::run(Cli::parse()).code())
+    match cli::parse() {
+        Some(cli) => ExitCode::from(app::run(cli).code()),
+        None => ExitCode::SUCCESS,
+    }
 }

@@ -7,6 +7,7 @@
 
 pub mod commit;
 pub mod discover;
+pub mod frames;
 pub mod place;
 pub mod plan;
 pub mod pointer;
@@ -14,33 +15,65 @@ pub mod read;
 mod reading;
 mod settle;
 pub mod split;
+mod unobserved;
 mod watching;
+pub mod window;
 
 pub use watching::Glance;
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ffi::OsString;
+use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use crate::source::{Agent, Place, SessionKey, State};
-use crate::store::{self, Store, files, ingest};
+use crate::source::{Agent, Place, State};
+use crate::store::{self, Store, files};
 use commit::Batch;
 use discover::{Found, Root, RootState, Scan};
 use plan::{Cursor, Stat};
-use reading::{Reading, Start};
+use reading::{Origin, Reading, Start};
 
-/// A step commits at about this many bytes read …
-const STEP_BYTES_MAX: usize = 4 << 20;
-/// … or this many records.
-const STEP_RECORDS_MAX: usize = 8_000;
-/// … or this many files.
-const STEP_FILES_MAX: usize = 256;
-/// A file gives way to the next one after this many bytes in a row.
-const TURN_BYTES_MAX: u64 = 32 << 20;
 /// Rows of dead generations deleted in one transaction.
 const DEAD_ROWS_MAX: i64 = 20_000;
+
+/// How much one step takes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one read.
+    pub chunk_bytes: usize,
+    /// A step commits at about this many bytes read …
+    pub step_bytes: usize,
+    /// … or this many records …
+    pub step_records: usize,
+    /// … or this many files.
+    pub step_files: usize,
+    /// A file gives way to the next one after this many bytes in a row.
+    pub turn_bytes: u64,
+}
+
+impl Limits {
+    /// Those of the program, but with steps (and reads) of about so many bytes.
+    #[must_use]
+    pub fn with_step_bytes(bytes: usize) -> Self {
+        let limits = Self::default();
+        let chunk_bytes = limits.chunk_bytes.min(bytes).max(1);
+        Self { chunk_bytes, step_bytes: bytes.max(1), ..limits }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            chunk_bytes: read::CHUNK_BYTES,
+            step_bytes: 4 << 20,
+            step_records: 8_000,
+            step_files: 256,
+            turn_bytes: 32 << 20,
+        }
+    }
+}
 
 /// Work done, for `--stats` and for tests that assert work instead of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -81,6 +114,8 @@ pub struct Mirror {
     root_ids: Vec<Option<(i64, i64)>>,
     scan_ms: i64,
     known: HashMap<PathBuf, Known>,
+    /// A write failed, and what the store holds has not been read since.
+    known_stale: bool,
     /// Files of the last scan, so that a hint can be followed without another one.
     found: HashMap<PathBuf, Found>,
     queue: VecDeque<Found>,
@@ -90,12 +125,15 @@ pub struct Mirror {
     root_states: Vec<RootState>,
     /// How far the unfinished last line of a file has been searched for its end.
     searched: HashMap<PathBuf, (u64, u64)>,
+    limits: Limits,
     work: Work,
 }
 
 #[derive(Debug, Clone)]
 struct Known {
     generation: i64,
+    agent: Option<Agent>,
+    place: Option<Place>,
     stem: String,
     cursor: Cursor,
     gone: bool,
@@ -122,14 +160,22 @@ impl Mirror {
             scan_ms: 0,
             roots,
             known,
+            known_stale: false,
             found: HashMap::new(),
             queue: VecDeque::new(),
             reading: None,
             blind: HashMap::new(),
             root_states: Vec::new(),
             searched: HashMap::new(),
+            limits: Limits::default(),
             work: Work::default(),
         })
+    }
+
+    /// The same with other limits: for tests, which want small steps.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
     }
 
     /// Work done so far.
@@ -157,15 +203,19 @@ impl Mirror {
 
     /// Looks at every root: notes what is gone or moved, and queues what is to be read.
     pub fn scan(&mut self, store: &mut Store, now_ms: i64) -> store::Result<Scanned> {
+        self.reading = None;
+        self.queue.clear();
+        self.trust(store)?;
         let mut scan = discover::scan(&self.roots);
         self.work.scans += 1;
         self.scan_ms = now_ms;
         self.work.files = scan.files.len() as u64;
         self.root_states.clone_from(&scan.roots);
         self.name_roots(store, &scan, now_ms)?;
-        self.reading = None;
         self.blind.clear();
-        self.settle_absent(store, &scan, now_ms)?;
+        let settled = self.settle_absent(store, &scan, now_ms);
+        self.known_stale |= settled.is_err();
+        settled?;
         let files = std::mem::take(&mut scan.files);
         self.queue = files.iter().filter(|found| self.is_news(found)).cloned().collect();
         self.found = files.into_iter().map(|found| (found.path.clone(), found)).collect();
@@ -200,31 +250,61 @@ impl Mirror {
         Ok(())
     }
 
+    /// After a failed write: what happened of it is in the store alone.
+    fn trust(&mut self, store: &mut Store) -> store::Result<()> {
+        if self.known_stale {
+            self.known = load_known(store)?;
+            self.known_stale = false;
+        }
+        Ok(())
+    }
+
     /// Reads and commits the next bounded part; false when nothing is left to read.
     pub fn step(&mut self, store: &mut Store, now_ms: i64) -> store::Result<bool> {
-        let mut batches: Vec<(Batch, PathBuf, bool)> = Vec::new();
+        let outcome = self.read_and_commit(store, now_ms);
+        if outcome.is_err() {
+            // It may have happened or not: believe the store, not our memory. What was taken from
+            // the queue is lost, so until the next scan nothing may be concluded from silence.
+            self.known_stale = true;
+            self.reading = None;
+            self.queue.clear();
+            let unread = || "not read, since the store could not be written".to_owned();
+            self.blind.extend(self.found.keys().map(|path| (path.clone(), unread())));
+        }
+        outcome
+    }
+
+    fn read_and_commit(&mut self, store: &mut Store, now_ms: i64) -> store::Result<bool> {
+        let limits = self.limits;
+        let mut batches: Vec<(Batch, Found, bool)> = Vec::new();
         let (mut bytes, mut records) = (0, 0);
-        while bytes < STEP_BYTES_MAX && records < STEP_RECORDS_MAX && batches.len() < STEP_FILES_MAX
+        while bytes < limits.step_bytes
+            && records < limits.step_records
+            && batches.len() < limits.step_files
         {
             let Some(mut reading) = self.next_reading(store)? else { break };
-            let path = reading.found.path.clone();
-            let root = self.root_ids.get(reading.found.root).copied().flatten().unwrap_or_default();
+            let found = reading.found.clone();
+            let (root_id, epoch_ms) =
+                self.root_ids.get(found.root).copied().flatten().unwrap_or_default();
             // What was there before the root's first pass did not appear after it, although it may
             // be read only now.
-            let old = reading.found.stat.mtime_ms <= root.1;
-            let first_seen_ms = if old { root.1 } else { self.scan_ms };
-            match reading.batch(root.0, first_seen_ms, &mut self.work) {
+            let old = found.stat.mtime_ms <= epoch_ms;
+            let first_seen_ms = if old { epoch_ms } else { self.scan_ms };
+            match reading.batch(Origin { root_id, first_seen_ms }, limits, &mut self.work) {
                 Ok((batch, read, end)) => {
                     bytes += read;
-                    records += batch.records.len();
-                    batches.push((batch, path, end));
+                    records += batch.parts.iter().map(|part| part.records.len()).sum::<usize>();
+                    batches.push((batch, found, end));
                     if !end {
                         self.reading = Some(reading);
                         break; // the file's next batch continues what this one commits
                     }
+                    if let Some(searched) = reading.unfinished() {
+                        self.searched.insert(reading.found.path, searched);
+                    }
                 }
                 Err(error) => {
-                    self.blind.insert(path, error.kind().to_string());
+                    self.blind.insert(found.path, error.kind().to_string());
                 }
             }
         }
@@ -237,11 +317,11 @@ impl Mirror {
     fn commit(
         &mut self,
         store: &mut Store,
-        batches: Vec<(Batch, PathBuf, bool)>,
+        batches: Vec<(Batch, Found, bool)>,
         now_ms: i64,
     ) -> store::Result<()> {
         let host = self.host.clone();
-        let outcome = store.write(|tx| {
+        let (generations, rows) = store.write(|tx| {
             let mut sessions = BTreeSet::new();
             let mut generations = Vec::with_capacity(batches.len());
             let mut rows = 0;
@@ -255,28 +335,24 @@ impl Mirror {
             }
             commit::merge(tx, &sessions)?;
             Ok((generations, rows))
-        });
-        let (generations, rows) = match outcome {
-            Ok(done) => done,
-            Err(error) => {
-                // It may have happened or not: believe the store, not our memory.
-                self.reading = None;
-                self.queue.clear();
-                self.known = load_known(store).unwrap_or_default();
-                return Err(error);
-            }
-        };
+        })?;
         self.work.transactions += 1;
         self.work.message_rows += rows;
-        for ((batch, path, end), generation) in batches.into_iter().zip(generations) {
+        for ((batch, found, end), generation) in batches.into_iter().zip(generations) {
             let Some(generation) = generation else {
                 self.work.batches_dropped += 1;
-                self.reading = None;
-                self.reload(store, &path)?;
+                self.again(store, found)?;
                 continue;
             };
-            let known = Known { generation, stem: batch.stem, cursor: batch.to, gone: false };
-            self.known.insert(path, known);
+            let known = Known {
+                generation,
+                agent: Some(batch.agent),
+                place: Some(batch.place),
+                stem: batch.stem,
+                cursor: batch.to,
+                gone: false,
+            };
+            self.known.insert(found.path, known);
             if let Some(reading) = self.reading.as_mut().filter(|_| !end) {
                 reading.generation = Some(generation);
                 reading.replaces = None;
@@ -285,89 +361,90 @@ impl Mirror {
         Ok(())
     }
 
-    /// Another writer was faster: take its cursor and look at the file again at the next scan.
-    fn reload(&mut self, store: &mut Store, path: &Path) -> store::Result<()> {
-        let fresh = load_known(store)?.remove(path);
-        match fresh {
-            Some(known) => self.known.insert(path.to_owned(), known),
-            None => self.known.remove(path),
+    /// Another writer was faster: take its cursor, and read the file again from there.
+    fn again(&mut self, store: &mut Store, mut found: Found) -> store::Result<()> {
+        if self.reading.as_ref().is_some_and(|reading| reading.found.path == found.path) {
+            self.reading = None;
+        }
+        self.searched.remove(&found.path);
+        let path = found.path.as_os_str().as_bytes();
+        match store.read(|tx| files::live_file(tx, path))? {
+            Some(row) => self.known.insert(found.path.clone(), Known::from(row)),
+            None => self.known.remove(&found.path),
         };
+        if let Ok(meta) = fs::metadata(&found.path) {
+            found.stat = discover::stat(&meta);
+        }
+        if self.is_news(&found) {
+            self.queue.push_back(found);
+        }
         Ok(())
     }
 
     /// The file being read, or the next one of the queue that has something to read.
     fn next_reading(&mut self, store: &mut Store) -> store::Result<Option<Reading>> {
-        if let Some(mut reading) = self.reading.take() {
-            if reading.turn_bytes < TURN_BYTES_MAX || self.queue.is_empty() {
+        if let Some(reading) = self.reading.take() {
+            let turn_over = reading.turn_bytes >= self.limits.turn_bytes && reading.has_advanced();
+            if !turn_over || self.queue.is_empty() {
                 return Ok(Some(reading));
             }
-            reading.turn_bytes = 0;
             self.queue.push_back(reading.found);
         }
         while let Some(found) = self.queue.pop_front() {
-            let path = found.path.clone();
             if self.root_ids.get(found.root).copied().flatten().is_none() {
                 continue;
             }
-            let known = self.known.get(&path);
-            let start = match Start::look(&found, known, self.searched.get(&path).copied()) {
+            let known = self.known.get(&found.path);
+            let searched = self.searched.get(&found.path).copied();
+            let start = match Start::look(&found, known, searched) {
                 Ok(start) => start,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue, // gone since
                 Err(error) => {
-                    self.blind.insert(path, error.kind().to_string());
+                    // Even of one that vanished since the scan: only a scan can see an absence.
+                    self.blind.insert(found.path, error.kind().to_string());
                     continue;
                 }
             };
             self.work.files_opened += 1;
-            match start {
-                Start::Unfinished { position, searched } => {
-                    self.searched.insert(path, (position, searched));
-                }
-                Start::At { opened, cursor, generation, replaces } => {
-                    self.searched.remove(&path);
-                    let state = stored_state(store, &found, generation)?;
-                    match Reading::new(found, opened, &cursor, generation, replaces, state) {
-                        Ok(reading) => return Ok(Some(reading)),
-                        Err(error) => {
-                            self.blind.insert(path, error.kind().to_string());
-                        }
-                    }
+            if let Start::Unfinished { position, searched } = start {
+                self.searched.insert(found.path, (position, searched));
+                continue;
+            }
+            self.searched.remove(&found.path);
+            let path = found.path.clone();
+            match self.begin(store, found, start)? {
+                Ok(Some(reading)) => return Ok(Some(reading)),
+                Ok(None) => {}
+                Err(error) => {
+                    self.blind.insert(path, error.kind().to_string());
                 }
             }
         }
         Ok(None)
     }
 
-    /// Sessions about which nothing may be concluded from silence: a file of theirs, or of a
-    /// sub-agent below them, has not been read to its end, or cannot be seen.
-    pub fn unobserved(&self, store: &mut Store) -> store::Result<HashSet<i64>> {
-        let reading = self.reading.iter().map(|reading| &reading.found);
-        let pending: Vec<&Found> = self.queue.iter().chain(reading).collect();
-        if pending.is_empty() && self.blind.is_empty() {
-            return Ok(HashSet::new());
-        }
-        let paths = pending.iter().map(|found| &found.path).chain(self.blind.keys());
-        let generations: Vec<i64> =
-            paths.filter_map(|path| self.known.get(path)).map(|known| known.generation).collect();
-        let folders: Vec<SessionKey> = pending
-            .iter()
-            .filter(|found| found.hint.place == Place::SubAgent)
-            .filter_map(|found| found.hint.folder.clone().map(SessionKey::top))
-            .collect();
-        let host = &self.host;
-        store.read(|tx| {
-            let mut blocked = HashSet::new();
-            for generation in generations {
-                blocked.extend(files::sessions_of(tx, generation)?);
+    /// Takes up a file with the adapter as it stood; one whose state cannot be read (another version
+    /// wrote it) begins anew.
+    fn begin(
+        &self,
+        store: &mut Store,
+        found: Found,
+        start: Start,
+    ) -> store::Result<io::Result<Option<Reading>>> {
+        let fresh = || State::new(found.agent, &found.hint);
+        let (start, state) = match start {
+            Start::At { generation: Some(id), opened, cursor, seen, replaces } => {
+                let stored = store.read(|tx| files::state(tx, id))?;
+                match stored.and_then(|json| serde_json::from_str(&json).ok()) {
+                    Some(state) => {
+                        let generation = Some(id);
+                        (Start::At { opened, cursor, seen, generation, replaces }, state)
+                    }
+                    None => (Start::afresh(opened, Some(id)), fresh()),
+                }
             }
-            for key in folders {
-                blocked.extend(ingest::find_session(tx, host, Agent::Claude.word(), &key)?);
-            }
-            for session in blocked.clone() {
-                blocked.extend(ingest::ancestors(tx, session)?);
-            }
-            Ok(blocked)
-        })
+            start @ (Start::At { .. } | Start::Unfinished { .. }) => (start, fresh()),
+        };
+        Ok(Reading::new(found, start, state, self.limits))
     }
 
     /// Files that could not be read or seen since the last scan, each with what was wrong.
@@ -384,17 +461,6 @@ impl Mirror {
         self.work.transactions += 1;
         Ok(true)
     }
-}
-
-/// The adapter's state where a generation stands, or before the first line.
-fn stored_state(store: &mut Store, found: &Found, generation: Option<i64>) -> store::Result<State> {
-    let stored = match generation {
-        Some(id) => store.read(|tx| files::state(tx, id))?,
-        None => None,
-    };
-    Ok(stored
-        .and_then(|json| serde_json::from_str(&json).ok())
-        .unwrap_or_else(|| State::new(found.agent, &found.hint)))
 }
 
 fn load_known(store: &mut Store) -> store::Result<HashMap<PathBuf, Known>> {
@@ -414,9 +480,17 @@ impl From<files::FileRow> for Known {
             position: row.position.cast_unsigned(),
             frame_at: row.frame.0.cast_unsigned(),
             frame_position: row.frame.1.cast_unsigned(),
+            in_damage: row.in_damage,
             head: (row.head.0.cast_unsigned(), row.head.1),
             tail: (row.tail.0.cast_unsigned(), row.tail.1),
         };
-        Self { generation: row.id, stem: row.stem, cursor, gone: row.gone_ms.is_some() }
+        Self {
+            generation: row.id,
+            agent: Agent::from_word(&row.agent),
+            place: Place::from_word(&row.place),
+            stem: row.stem,
+            cursor,
+            gone: row.gone_ms.is_some(),
+        }
     }
 }

@@ -22,6 +22,9 @@ use crate::store::sessions::{self, Note, SessionRow};
 use crate::store::{Result, Store, StoreError, Tx, evidence};
 use plan::{Anchor, Hop, Plan, Silence};
 
+/// A sign of life that follows another is noted this often, or four times in a live window, ms.
+const SIGN_EVERY_MS: i64 = 60_000;
+
 /// What this pass has looked at, before it judges.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Look {
@@ -30,7 +33,7 @@ pub struct Look {
     pub unobserved: HashSet<i64>,
     /// The clock has jumped: no terminal write by silence.
     pub hold_silence: bool,
-    /// What is known of the processes of sessions, by row id; these rows are due.
+    /// What is known of the processes of sessions, by row id; a row that one holds is due.
     pub processes: HashMap<i64, Process>,
 }
 
@@ -79,6 +82,8 @@ pub struct Pass {
     pub rejected: u64,
     /// Statuses written, in order.
     pub moved: Vec<Moved>,
+    /// Transitions of runs that were swept or settled, written by whoever looks after runs.
+    pub runs: Vec<i64>,
     /// Sessions set aside until something new is written about them, with the reason.
     pub set_aside: Vec<(i64, String)>,
     /// Sessions whose facts are unreadable; they were decided on by their clock alone.
@@ -91,6 +96,11 @@ impl Pass {
         self.moved.iter().filter(|moved| moved.kind == kind).count()
     }
 
+    /// Whether it has written a status.
+    pub fn has_moved(&self) -> bool {
+        !(self.moved.is_empty() && self.runs.is_empty())
+    }
+
     fn add(&mut self, more: Self) {
         self.checked += more.checked;
         self.unobserved += more.unobserved;
@@ -99,6 +109,7 @@ impl Pass {
         self.conflicts += more.conflicts;
         self.rejected += more.rejected;
         self.moved.extend(more.moved);
+        self.runs.extend(more.runs);
         self.set_aside.extend(more.set_aside);
         self.facts_unreadable.extend(more.facts_unreadable);
     }
@@ -115,7 +126,8 @@ pub fn tick(
     options: Options,
 ) -> Result<Pass> {
     let mut due = store.read(|tx| sessions::due(tx, windows, now_ms))?;
-    due.extend(look.processes.keys());
+    let held = |process: &Process| process.holder.pid().is_some() || process.working_ms.is_some();
+    due.extend(look.processes.iter().filter(|(_, process)| held(process)).map(|(id, _)| *id));
     due.sort_unstable();
     due.dedup();
     let due_rows = due.len();
@@ -144,9 +156,10 @@ pub fn tick(
     Ok(pass)
 }
 
-/// When time alone makes the next session due, ms: until then there is nothing to ask.
-pub fn next_deadline(store: &mut Store) -> Result<Option<i64>> {
-    store.read(sessions::next_deadline)
+/// When time alone makes the next session due, of those not due already at `after_ms`, the moment
+/// of the last pass, ms: until then there is nothing to ask.
+pub fn next_deadline(store: &mut Store, after_ms: i64) -> Result<Option<i64>> {
+    store.read(|tx| sessions::next_deadline(tx, after_ms))
 }
 
 /// The circumstances of a pass.
@@ -262,5 +275,17 @@ fn take_note(
     let news = row.dirty
         || (note.deadline_ms, note.sign_of_life_ms, note.anchored_ms)
             != (row.deadline_ms, row.sign_of_life_ms, row.anchored_ms);
-    if news && !waits { sessions::note(tx, row.id, &note) } else { Ok(()) }
+    let moves = !plan.hops.is_empty() || row.dirty || !is_one_more_sign(row, &note, moment.windows);
+    if news && moves && !waits { sessions::note(tx, row.id, &note) } else { Ok(()) }
+}
+
+/// A sign of life a moment after the one noted changes nothing, and with a process at work there
+/// is one at every look: it is noted now and then.
+fn is_one_more_sign(row: &SessionRow, note: &Note, windows: Windows) -> bool {
+    let (Some(stored), Some(now)) = (row.sign_of_life_ms, note.sign_of_life_ms) else {
+        return false;
+    };
+    let every_ms = SIGN_EVERY_MS.min(windows.live_ms / 4);
+    let both = row.deadline_ms.is_some() && note.deadline_ms.is_some();
+    both && row.anchored_ms == note.anchored_ms && now >= stored && now - stored < every_ms
 }

@@ -6,8 +6,10 @@
 //!
 //! - [`json`]: the wire types, apart from the inner ones, so that a rename inside changes no output;
 //! - [`table`]: the list of sessions and the tables of the panes;
-//! - [`show`]: one session.
+//! - [`show`]: one session;
+//! - [`doctor`]: what the doctor found.
 
+pub mod doctor;
 mod grid;
 pub mod json;
 pub mod show;

@@ -96,6 +96,33 @@ pub enum Place {
 }
 
 impl Place {
+    /// Every place.
+    const ALL: [Self; 6] = [
+        Self::Transcript,
+        Self::SubAgent,
+        Self::AgentMeta,
+        Self::CustomTitle,
+        Self::SessionIndex,
+        Self::Workspace,
+    ];
+
+    /// The word kept in the store.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Transcript => "transcript",
+            Self::SubAgent => "sub_agent",
+            Self::AgentMeta => "agent_meta",
+            Self::CustomTitle => "custom_title",
+            Self::SessionIndex => "session_index",
+            Self::Workspace => "workspace",
+        }
+    }
+
+    /// The place with that word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|place| place.word() == word)
+    }
+
     /// The whole file is one JSON document, read anew whenever it changes, instead of lines.
     pub fn is_document(self) -> bool {
         match self {
@@ -203,6 +230,8 @@ pub enum What {
     Model(String),
     /// Version of the agent; the newest counts.
     Version(String),
+    /// Work behind the conversation: begun, over, or counted.
+    Background(Background),
     /// A record type this adapter does not know.
     Unknown(String),
     /// Something an operator should see beside the session.
@@ -210,6 +239,19 @@ pub enum What {
     /// dsh `{inherited:true}`: all before it was copied from the source of a fork. Activity, turns,
     /// messages and tokens start anew; what the session is, its start and its brackets stay.
     Reset,
+}
+
+/// What a record says of work that goes on behind the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Background {
+    /// A shell with this id was started.
+    Shell(String),
+    /// A sub-agent or a workflow with this id was started.
+    Agent(String),
+    /// What has this id is over.
+    Over(String),
+    /// The turn is over, and so many sub-agents and workflows are still at work.
+    Left(u64),
 }
 
 /// A row of the transcript: a preview of the text; the full text is read from the file by pointer.

@@ -8,8 +8,10 @@
 
 pub mod evidence;
 pub mod files;
+pub mod health;
 pub mod ingest;
 pub mod ledger;
+pub mod merge;
 pub mod meta;
 pub mod query;
 pub mod runs;
@@ -17,6 +19,7 @@ pub mod schema;
 pub mod sessions;
 pub mod transitions;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -58,35 +61,59 @@ impl Tx<'_> {
     }
 }
 
-/// The branches that a caller can take after a failed call.
+/// The branches that a caller can take after a failed call. Each says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another connection holds the write lock for longer than the time-out.
-    #[error("the database {path} is locked by another program")]
+    #[error("the database {path} is locked by another program; hint: `fuser {path}` names it")]
     Busy {
         /// The file.
         path: PathBuf,
     },
     /// The disk (or the quota) is full.
-    #[error("no space left on the disk that holds {path}")]
+    #[error(
+        "no space left on the disk that holds {path}; hint: free some, or name another place \
+         with --db"
+    )]
     Full {
         /// The file.
         path: PathBuf,
     },
     /// The file, its folder or its file system cannot be written.
-    #[error("the database {path} cannot be written")]
+    #[error("the database {path} cannot be written; hint: name another place with --db")]
     ReadOnly {
         /// The file.
         path: PathBuf,
     },
-    /// It is not a database, or a damaged one.
-    #[error("the database {path} is damaged")]
+    /// It is no database, or another program's.
+    #[error(
+        "{path} is not a database of lullwatch, or its head is damaged; it is left as it is\n\
+        hint: name another place with --db"
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is a damaged database.
+    #[error(
+        "the database {path} is damaged; hint: move it away, with its -wal and -shm, and it is \
+         made anew from the transcripts"
+    )]
     Corrupt {
         /// The file.
         path: PathBuf,
     },
+    /// The file at the path is not the one that was opened: it was deleted, moved or replaced.
+    #[error("the database {path} was deleted or replaced while it was open")]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+    },
     /// A newer lullwatch wrote it.
-    #[error("the database {path} has version {found}; this lullwatch knows {known}")]
+    #[error(
+        "the database {path} has version {found}, and this lullwatch knows {known}; hint: update \
+         lullwatch, or name another place with --db"
+    )]
     Newer {
         /// The file.
         path: PathBuf,
@@ -96,19 +123,32 @@ pub enum StoreError {
         known: i64,
     },
     /// The file or its folder cannot be opened.
-    #[error("cannot open the database {path}: {why}")]
+    #[error("cannot open the database {path}: {why}; hint: name another place with --db")]
     Open {
         /// The file.
         path: PathBuf,
         /// What the system said.
         why: String,
     },
-    /// Anything else SQLite says.
+    /// Anything else SQLite says of the file.
+    #[error("the database {path} failed: {source}")]
+    Failed {
+        /// The file.
+        path: PathBuf,
+        /// What it says.
+        source: rusqlite::Error,
+    },
+    /// What SQLite says before the file is known.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
     /// A stored value that this version cannot read.
     #[error("unreadable value in the database: {0}")]
     Value(String),
+}
+
+/// Version of the SQLite inside.
+pub fn sqlite_version() -> &'static str {
+    rusqlite::version()
 }
 
 /// Makes the folder of a database and the file itself, private both, if they are not there.
@@ -126,6 +166,8 @@ pub struct Store {
     path: PathBuf,
     busy: Duration,
     rows_written: u64,
+    /// Device and inode of the file that was opened; `None` in memory.
+    file: Option<(u64, u64)>,
 }
 
 /// A read-only connection.
@@ -133,6 +175,7 @@ pub struct Store {
 pub struct Reader {
     connection: Connection,
     path: PathBuf,
+    file: Option<(u64, u64)>,
 }
 
 impl Store {
@@ -144,7 +187,8 @@ impl Store {
         schema::prepare_folder(path)?;
         let connection = connect(path, busy)?;
         schema::migrate(&connection, path, now_ms)?;
-        Ok(Self { connection, path: path.to_owned(), busy, rows_written: 0 })
+        let file = schema::identity(path);
+        Ok(Self { connection, path: path.to_owned(), busy, rows_written: 0, file })
     }
 
     /// A store in memory, for tests.
@@ -153,7 +197,7 @@ impl Store {
         #[expect(clippy::disallowed_methods, reason = "this is the place that may")]
         let connection = Connection::open_in_memory()?;
         schema::migrate(&connection, &path, now_ms)?;
-        Ok(Self { connection, path, busy: Duration::ZERO, rows_written: 0 })
+        Ok(Self { connection, path, busy: Duration::ZERO, rows_written: 0, file: None })
     }
 
     /// The file.
@@ -166,10 +210,18 @@ impl Store {
         self.rows_written + self.connection.total_changes()
     }
 
+    /// A number that changes whenever another connection has committed.
+    pub fn data_version(&self) -> Result<i64> {
+        self.connection
+            .pragma_query_value(None, "data_version", |row| row.get(0))
+            .map_err(|error| explain(error.into(), &self.path))
+    }
+
     /// Runs `work` in one `BEGIN IMMEDIATE` transaction; commits if it returns `Ok`.
     ///
     /// After an `Err`, all or nothing of it may have happened: read again before going on.
     pub fn write<T>(&mut self, work: impl FnOnce(&Tx<'_>) -> Result<T>) -> Result<T> {
+        self.check()?;
         let outcome = (|| {
             let transaction =
                 self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -178,52 +230,134 @@ impl Store {
             Ok(value)
         })();
         outcome.map_err(|error| {
-            if !self.connection.is_autocommit() && self.path != Path::new(":memory:") {
-                self.rows_written += self.connection.total_changes();
-                if let Ok(fresh) = connect(&self.path, self.busy) {
-                    self.connection = fresh;
-                }
-            }
+            // If the file cannot be opened now, the next call tries again.
+            let _ = self.leave_transaction();
             explain(error, &self.path)
         })
     }
 
     /// Runs `work` on one consistent state without the write lock.
     pub fn read<T>(&mut self, work: impl FnOnce(&Tx<'_>) -> Result<T>) -> Result<T> {
+        self.check()?;
         read(&self.connection, &self.path, work)
+    }
+
+    /// Before each use: nothing is left open of a failed write, and the file is still ours.
+    fn check(&mut self) -> Result<()> {
+        self.leave_transaction()?;
+        same_file(&self.path, self.file)
+    }
+
+    /// A failed `ROLLBACK` leaves the connection inside its transaction, where it sees rows that are
+    /// not there: it is replaced.
+    fn leave_transaction(&mut self) -> Result<()> {
+        if self.connection.is_autocommit() || self.file.is_none() {
+            return Ok(());
+        }
+        let fresh = connect(&self.path, self.busy)?;
+        self.rows_written += self.connection.total_changes();
+        self.connection = fresh;
+        Ok(())
+    }
+
+    /// For tests of what a fault does: of the steps that SQLite takes on this connection, the one
+    /// after `steps` more fails, and with `lasting` all after it too. A replaced connection is whole
+    /// again. `None` lifts it.
+    pub fn fail_after(&mut self, steps: Option<u64>, lasting: bool) -> Result<()> {
+        let Some(mut left) = steps else {
+            return Ok(self.connection.progress_handler(1, None::<fn() -> bool>)?);
+        };
+        let mut failed = false;
+        let countdown = move || {
+            let fails = left == 0 && (lasting || !failed);
+            failed |= fails;
+            left = left.saturating_sub(1);
+            fails
+        };
+        Ok(self.connection.progress_handler(1, Some(countdown))?)
     }
 }
 
 impl Reader {
     /// Opens an existing store read-only.
     pub fn open(path: &Path) -> Result<Self> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        #[expect(clippy::disallowed_methods, reason = "this is the place that may")]
-        let connection = Connection::open_with_flags(path, flags)
-            .map_err(|error| explain(error.into(), path))?;
-        let prepare = || -> rusqlite::Result<()> {
+        let outcome = Self::connect(path, path.as_os_str());
+        let connection = match outcome {
+            Err(StoreError::Open { .. } | StoreError::ReadOnly { .. })
+                if schema::is_settled(path) =>
+            {
+                Self::connect(path, &schema::immutable_uri(path))?
+            }
+            other => other?,
+        };
+        Self::checked(connection, path)
+    }
+
+    fn checked(connection: Connection, path: &Path) -> Result<Self> {
+        schema::check_version(&connection, path)?;
+        Ok(Self { connection, path: path.to_owned(), file: schema::identity(path) })
+    }
+
+    /// Opens `name`, which is the path or a URI of it, and reads from it once.
+    fn connect(path: &Path, name: &OsStr) -> Result<Connection> {
+        let prepare = || -> rusqlite::Result<Connection> {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+                | OpenFlags::SQLITE_OPEN_NO_MUTEX
+                | OpenFlags::SQLITE_OPEN_URI;
+            #[expect(clippy::disallowed_methods, reason = "this is the place that may")]
+            let connection = Connection::open_with_flags(name, flags)?;
             connection.busy_timeout(Duration::from_millis(250))?;
             connection.pragma_update(None, "query_only", true)?;
             connection.pragma_update(None, "cache_size", -4096)?;
             connection.pragma_update(None, "trusted_schema", false)?;
+            schema::stable_plans(&connection)?;
             connection.set_prepared_statement_cache_capacity(64);
-            Ok(())
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+            Ok(connection)
         };
-        prepare().map_err(|error| explain(error.into(), path))?;
-        Ok(Self { connection, path: path.to_owned() })
+        prepare().map_err(|error| explain(error.into(), path))
+    }
+
+    /// The same without so much as a side file: what lies in a log that nobody has open is not
+    /// seen then.
+    pub fn inspect(path: &Path) -> Result<Self> {
+        let beside = |ending: &str| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(ending);
+            std::fs::metadata(PathBuf::from(name)).is_ok_and(|meta| meta.len() > 0)
+        };
+        if beside("-wal") && beside("-shm") {
+            return Self::open(path);
+        }
+        // A missing file and one that cannot be read are told as such, not by what SQLite makes of
+        // them.
+        std::fs::File::open(path)
+            .map_err(|why| StoreError::Open { path: path.to_owned(), why: why.to_string() })?;
+        let connection = Self::connect(path, &schema::immutable_uri(path))?;
+        Self::checked(connection, path)
     }
 
     /// Runs `work` on one consistent state.
     pub fn read<T>(&mut self, work: impl FnOnce(&Tx<'_>) -> Result<T>) -> Result<T> {
+        same_file(&self.path, self.file)?;
         read(&self.connection, &self.path, work)
     }
 
     /// A number that changes whenever another connection has committed.
     pub fn data_version(&self) -> Result<i64> {
+        same_file(&self.path, self.file)?;
         self.connection
             .pragma_query_value(None, "data_version", |row| row.get(0))
             .map_err(|error| explain(error.into(), &self.path))
     }
+}
+
+/// A deleted file goes on existing for who has it open; nobody else would see what is written there.
+fn same_file(path: &Path, opened: Option<(u64, u64)>) -> Result<()> {
+    if opened.is_none() || schema::identity(path) == opened {
+        return Ok(());
+    }
+    Err(StoreError::Replaced { path: path.to_owned() })
 }
 
 fn read<T>(
@@ -253,11 +387,12 @@ pub(crate) fn explain(error: StoreError, path: &Path) -> StoreError {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path },
         Some(ErrorCode::DiskFull) => StoreError::Full { path },
         Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path },
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Corrupt { path },
+        Some(ErrorCode::DatabaseCorrupt) => StoreError::Corrupt { path },
+        Some(ErrorCode::NotADatabase) => StoreError::Foreign { path },
         Some(ErrorCode::CannotOpen) => {
             let why = "its file or folder cannot be opened".to_owned();
             StoreError::Open { path, why }
         }
-        _ => StoreError::Sqlite(inner),
+        _ => StoreError::Failed { path, source: inner },
     }
 }

@@ -5,16 +5,21 @@ use std::time::Duration;
 use anyhow::bail;
 
 use super::once::{self, Patience, View};
+use super::run::Asked as AskedRun;
 use super::{Exit, Setting, complain, engine};
 use crate::cli::{Command, LedgerAction};
 use crate::delivery::{self, Which};
+use crate::lifecycle::windows::{Asked, WindowsError, windows_beside};
 use crate::lifecycle::{Windows, migrate, windows};
 use crate::report;
-use crate::snapshot::{self, LedgerWhich, PANE_ROWS_MAX, Resolved, age};
-use crate::store::Store;
+use crate::snapshot::{self, LedgerWhich, PANE_ROWS_MAX, Resolved};
+use crate::store::{Reader, Store};
 
 /// How long a command that writes a row or two waits for other programs.
 const BUSY: Duration = Duration::from_secs(5);
+
+/// Ids shown of those that a shortened one fits.
+const IDS_SHOWN: usize = 5;
 
 /// Sessions migrated per transaction.
 const MIGRATE_ROWS: i64 = 500;
@@ -23,13 +28,18 @@ const MIGRATE_ROWS: i64 = 500;
 pub fn run(setting: &Setting, command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Watch => super::watch::watch(setting),
+        Command::Run { name, timeout, command } => {
+            super::run::run(setting, &AskedRun { name, limit_ms: timeout, command })
+        }
         Command::Show { id } => show(setting, &id),
         Command::Audit => audit(setting),
         Command::Ledger { history, action: None } => ledger(setting, history),
         Command::Ledger { action: Some(LedgerAction::Ack { ids, all }), .. } => {
             acknowledge(setting, &ids, all)
         }
+        Command::Doctor => super::doctor::doctor(setting),
         Command::Compactions => compactions(setting),
+        Command::Hook { print_config, .. } => super::hook::print_config(print_config.as_deref()),
         Command::Migrate => migrate(setting),
         Command::Config { set_windows } => match set_windows.as_deref() {
             Some([live_ms, ended_ms]) => {
@@ -52,13 +62,7 @@ fn show(setting: &Setting, id: &str) -> anyhow::Result<Exit> {
             return Ok(Exit::Fault);
         }
         Resolved::Many(ids) => {
-            let shown: Vec<&str> = ids.iter().map(String::as_str).take(5).collect();
-            complain(&format!(
-                "`{id}` fits {} sessions: {}{}\nhint: give more of the id",
-                ids.len(),
-                shown.join(", "),
-                if ids.len() > shown.len() { ", …" } else { "" }
-            ));
+            complain(&ambiguous(id, &ids));
             return Ok(Exit::Fault);
         }
     };
@@ -96,6 +100,12 @@ fn ledger(setting: &Setting, history: bool) -> anyhow::Result<Exit> {
     let mut view = once::up_to_date(setting, Patience::None)?;
     let now_ms = setting.clock.now_ms();
     let consumer = &setting.config.consumer;
+    if !view.reader.read(|tx| delivery::is_known(tx, consumer))? {
+        // Only beside another writer: our own pass would have introduced it.
+        let mut store = Store::open(&setting.config.db, BUSY, now_ms)?;
+        delivery::introduce(&mut store, consumer, now_ms)?;
+        welcome(consumer);
+    }
     let which = if history { LedgerWhich::History } else { LedgerWhich::Pending };
     let rows = view.reader.read(|tx| snapshot::ledger(tx, consumer, which, PANE_ROWS_MAX))?;
     once::print(|out| {
@@ -133,40 +143,75 @@ fn acknowledge(setting: &Setting, typed: &[String], all: bool) -> anyhow::Result
     let now_ms = setting.clock.now_ms();
     let mut store = Store::open(&setting.config.db, BUSY, now_ms)?;
     let consumer = &setting.config.consumer;
-    if all {
-        let acked = store.write(|tx| delivery::ack(tx, consumer, Which::All, now_ms))?;
-        complain(&format!("{} acknowledged for `{consumer}`", acked.acked.len()));
-        return Ok(Exit::Fine);
+    if delivery::introduce(&mut store, consumer, now_ms)? {
+        welcome(consumer);
     }
-    let (mut ids, mut unknown) = (Vec::new(), Vec::new());
+    let mut ids = Vec::new();
     for word in typed {
         match entries(&mut store, consumer, word)? {
-            found if found.is_empty() => unknown.push(word.clone()),
-            found => ids.extend(found),
+            Entries::Some(found) => ids.extend(found),
+            Entries::None => complain(&format!(
+                "no ledger entry `{word}` for `{consumer}`; nothing changed for it\n\
+                hint: `lullwatch ledger` lists what is pending"
+            )),
+            Entries::Ambiguous(sessions) => complain(&ambiguous(word, &sessions)),
         }
     }
-    let acked = store.write(|tx| delivery::ack(tx, consumer, Which::Ids(&ids), now_ms))?;
-    for id in &acked.unknown {
-        unknown.push(id.to_string());
-    }
-    for word in &unknown {
-        complain(&format!("no ledger entry `{word}` for `{consumer}`; nothing changed for it"));
-    }
-    complain(&format!("{} acknowledged for `{consumer}`", acked.acked.len()));
-    let matched = ids.len() > acked.unknown.len();
-    Ok(if matched { Exit::Fine } else { Exit::Fault })
+    let which = if all { Which::All } else { Which::Ids(&ids) };
+    let acked = store.write(|tx| delivery::ack(tx, consumer, which, now_ms))?;
+    let already = match acked.already.len() {
+        0 => String::new(),
+        already => format!(", {already} already were"),
+    };
+    complain(&format!("{} acknowledged for `{consumer}`{already}", acked.acked.len()));
+    Ok(if all || !ids.is_empty() { Exit::Fine } else { Exit::Fault })
 }
 
-/// The entries that a word stands for: the number of one, or all of a session.
-fn entries(store: &mut Store, consumer: &str, word: &str) -> anyhow::Result<Vec<i64>> {
-    if let Ok(number) = word.parse::<i64>() {
-        return Ok(vec![number]);
-    }
+/// What a typed word stands for in a ledger.
+enum Entries {
+    /// These entries.
+    Some(Vec<i64>),
+    /// Nothing.
+    None,
+    /// One of these sessions.
+    Ambiguous(Vec<String>),
+}
+
+/// The number of an entry, or all entries of a session.
+fn entries(store: &mut Store, consumer: &str, word: &str) -> anyhow::Result<Entries> {
     let found = store.read(|tx| {
-        let Resolved::One(row) = snapshot::resolve(tx, word)? else { return Ok(Vec::new()) };
-        delivery::of_session(tx, consumer, row)
+        let number = word.parse::<i64>().ok();
+        if let Some(number) = number
+            && delivery::is_for(tx, consumer, number)?
+        {
+            return Ok(Entries::Some(vec![number]));
+        }
+        Ok(match snapshot::resolve(tx, word)? {
+            Resolved::One(row) => match delivery::of_session(tx, consumer, row)? {
+                none if none.is_empty() => Entries::None,
+                own => Entries::Some(own),
+            },
+            Resolved::Many(ids) if number.is_none() => Entries::Ambiguous(ids),
+            Resolved::Many(_) | Resolved::None => Entries::None,
+        })
     })?;
     Ok(found)
+}
+
+/// A message for an id that fits several sessions.
+fn ambiguous(typed: &str, ids: &[String]) -> String {
+    let shown: Vec<&str> = ids.iter().map(String::as_str).take(IDS_SHOWN).collect();
+    let more = if ids.len() > shown.len() { ", ..." } else { "" };
+    format!(
+        "`{typed}` fits {} sessions: {}{more}\nhint: give more of the id",
+        ids.len(),
+        shown.join(", ")
+    )
+}
+
+/// Says that a consumer is new: a typing error must not pass in silence.
+pub fn welcome(consumer: &str) {
+    complain(&format!("the consumer `{consumer}` is new: its ledger holds what ends from now on"));
 }
 
 fn migrate(setting: &Setting) -> anyhow::Result<Exit> {
@@ -190,28 +235,27 @@ fn set_windows_to(setting: &Setting, wanted: Windows) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// The configuration in force, as the config file would say it.
+/// The configuration in force. Where other windows are asked for than the store has, the store's are.
 fn show_config(setting: &Setting) -> anyhow::Result<Exit> {
     let config = &setting.config;
-    let stored = crate::store::Reader::open(&config.db)
-        .and_then(|mut reader| reader.read(windows::windows_of))
-        .unwrap_or_default();
-    once::print(|out| {
-        writeln!(out, "db = {:?}", config.db.display().to_string())?;
-        writeln!(out, "live-window = {:?}", age::span(stored.live_ms))?;
-        writeln!(out, "ended-window = {:?}", age::span(stored.ended_ms))?;
-        writeln!(out, "consumer = {:?}", config.consumer)?;
-        writeln!(out, "\n[roots]")?;
-        for agent in crate::source::Agent::ALL {
-            let paths: Vec<String> = config
-                .roots
-                .iter()
-                .filter(|root| root.agent == agent)
-                .map(|root| format!("{:?}", root.path.display().to_string()))
-                .collect();
-            writeln!(out, "{} = [{}]", agent.word(), paths.join(", "))?;
+    let (live_ms, ended_ms) = config.windows;
+    let defaults = Windows::default();
+    let asked = Windows {
+        live_ms: live_ms.unwrap_or(defaults.live_ms),
+        ended_ms: ended_ms.unwrap_or(defaults.ended_ms),
+    };
+    let windows = match Reader::open(&config.db).map_err(WindowsError::from) {
+        Ok(mut reader) => windows_beside(&mut reader, Asked { live_ms, ended_ms }),
+        Err(_) if !config.db.exists() => Ok(asked),
+        Err(error) => Err(error),
+    };
+    let windows = windows.or_else(|error| match error {
+        WindowsError::Mismatch(stored) => {
+            complain(&error.to_string());
+            Ok(stored)
         }
-        Ok(())
+        WindowsError::Invalid(_) | WindowsError::Store(_) => Err(error),
     })?;
+    once::print(|out| out.write_all(config.written(windows.live_ms, windows.ended_ms).as_bytes()))?;
     Ok(Exit::Fine)
 }

@@ -12,25 +12,35 @@ use anyhow::Context;
 
 use super::Setting;
 use super::lock::WriterLock;
+use super::log;
+use super::probe::{Probe, Probed, Reach};
+use super::runs::Runs;
 use super::watcher::Depth;
 use crate::clock::Clock;
+use crate::delivery::{self, on_terminal};
 use crate::lifecycle::Windows;
 use crate::lifecycle::windows::{Asked, windows_for};
 use crate::mirror::discover::RootState;
-use crate::mirror::{Backlog, Glance, Mirror, Scanned};
+use crate::mirror::{Backlog, Glance, Limits, Mirror, Scanned};
 use crate::reconcile::{self, ClockCheck, ClockWarning, Look, Options, Pass, Reading};
 use crate::snapshot;
-use crate::store::{self, Store, files};
+use crate::store::{self, Store, files, meta};
 
+/// Processes are looked at again this often while there is anything to see, ms …
+const PROBE_MS: i64 = 2_000;
+/// … and after a hint at the earliest this long after the last look, ms.
+const PROBE_HINT_MS: i64 = 200;
 /// Damaged files named in the warnings.
 const DAMAGED_SHOWN: u32 = 5;
 
 /// The writing side of a process.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is news of another kind for the loop")]
 pub struct Engine {
     /// The store.
     pub store: Store,
     mirror: Mirror,
+    runs: Runs,
     lock: WriterLock,
     windows: Windows,
     clock: Clock,
@@ -38,8 +48,23 @@ pub struct Engine {
     scanned: Scanned,
     hold_silence: bool,
     clock_warning: Option<String>,
+    probe: Probe,
+    /// What the last look at processes came to.
+    probed: Probed,
+    /// When it was, ms; `None`: one is due.
+    probed_ms: Option<i64>,
+    /// When the next look is due, by the clock that runs while awake, ms.
+    probe_at: i64,
+    /// The next look is the first one since a scan.
+    scanned_anew: bool,
+    /// Observations were stored since it was last asked.
+    news: bool,
+    /// The moment of the last pass over the rows that are due, ms.
+    judged_ms: i64,
     /// Roots that were there at some look of this process.
     seen: HashSet<PathBuf>,
+    /// The consumer of the configuration was not known before.
+    pub new_consumer: bool,
 }
 
 impl Engine {
@@ -47,12 +72,20 @@ impl Engine {
     pub fn open(setting: &Setting, lock: WriterLock, busy: Duration) -> anyhow::Result<Self> {
         let config = &setting.config;
         let mut store = Store::open(&config.db, busy, setting.clock.now_ms())?;
+        if config.on_terminal.is_some() {
+            on_terminal::register(&mut store, setting.clock.now_ms())?;
+        }
         let (live_ms, ended_ms) = config.windows;
         let windows = windows_for(&mut store, Asked { live_ms, ended_ms })?;
-        let mirror = Mirror::new(&mut store, setting.host.clone(), config.roots.clone())?;
+        let now_ms = setting.clock.now_ms();
+        let new_consumer = delivery::introduce(&mut store, &config.consumer, now_ms)?;
+        let mirror = Mirror::new(&mut store, setting.host.clone(), config.roots.clone())?
+            .with_limits(config.step_bytes.map_or_else(Limits::default, Limits::with_step_bytes));
+        let probe = Probe::new(&setting.host, &setting.state_folder(), &config.roots);
         Ok(Self {
             store,
             mirror,
+            runs: Runs::new(setting.host.clone(), config.roots.clone()),
             lock,
             windows,
             clock: setting.clock,
@@ -60,7 +93,15 @@ impl Engine {
             scanned: Scanned::default(),
             hold_silence: false,
             clock_warning: None,
+            probe,
+            probed: Probed::default(),
+            probed_ms: None,
+            probe_at: 0,
+            scanned_anew: true,
+            news: false,
+            judged_ms: i64::MIN,
             seen: HashSet::new(),
+            new_consumer,
         })
     }
 
@@ -75,7 +116,12 @@ impl Engine {
         let look = self.clocks.observe(reading, self.windows);
         self.hold_silence = look.hold_silence;
         self.clock_warning = look.warning.map(ClockWarning::phrase);
+        if let Some(ClockWarning::Step(_)) = look.warning {
+            self.store.write(|tx| meta::set_clock_stepped(tx, clock.now_ms()))?;
+        }
         self.scanned = self.mirror.scan(&mut self.store, clock.now_ms())?;
+        self.scanned_anew = true;
+        self.probe_at = 0;
         self.beat();
         Ok(self.mirror.queued().map(Path::to_owned).collect())
     }
@@ -87,15 +133,58 @@ impl Engine {
         Ok(more)
     }
 
-    /// Decides on what is due, of the sessions whose files have been read.
+    /// Looks at processes, if that is due, and decides on the sessions that are due and whose files
+    /// have been read, and on runs.
     pub fn reconcile(&mut self) -> store::Result<Pass> {
+        self.runs.before(&mut self.store, self.clock)?;
+        let now_ms = self.clock.now_ms();
+        if self.probe_at <= self.clock.awake_ms() {
+            let reach = if self.scanned_anew { Reach::Far } else { Reach::Near };
+            self.probed = self.probe.look(&mut self.store, reach, now_ms)?;
+            self.news |= self.probed.changed;
+            self.probed_ms = Some(now_ms);
+            self.scanned_anew = false;
+            self.probe_at = self.clock.awake_ms() + PROBE_MS;
+        }
         let look = Look {
             unobserved: self.mirror.unobserved(&mut self.store)?,
             hold_silence: self.hold_silence,
-            ..Look::default()
+            processes: self.probed.processes.clone(),
         };
-        let now_ms = self.clock.now_ms();
-        reconcile::tick(&mut self.store, &look, self.windows, now_ms, Options::default())
+        let mut pass =
+            reconcile::tick(&mut self.store, &look, self.windows, now_ms, Options::default())?;
+        pass.runs = self.runs.after(&mut self.store, now_ms)?;
+        self.judged_ms = now_ms;
+        if !pass.moved.is_empty() {
+            log::note(&format!("{} statuses changed", pass.moved.len()));
+        }
+        Ok(pass)
+    }
+
+    /// When the next look at processes is due, by the clock that runs while awake, ms; `None` while
+    /// there is nothing to see between two scans.
+    pub fn next_probe_ms(&self) -> Option<i64> {
+        self.probe.wants_looks().then_some(self.probe_at)
+    }
+
+    /// Takes these paths for hints that a process has changed; returns the others.
+    pub fn take_hints(&mut self, mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+        let folders: Vec<PathBuf> = self.probe.hint_folders().collect();
+        let before = paths.len();
+        let is_hint = |path: &PathBuf| {
+            folders.iter().any(|folder| path == folder || path.parent() == Some(folder.as_path()))
+        };
+        paths.retain(|path| !is_hint(path));
+        if paths.len() < before {
+            let earliest = self.probe_at - PROBE_MS + PROBE_HINT_MS;
+            self.probe_at = self.probe_at.min(earliest.max(self.clock.awake_ms()));
+        }
+        paths
+    }
+
+    /// Whether observations were stored since this was last asked.
+    pub fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.news)
     }
 
     /// Looks at these files alone.
@@ -113,12 +202,13 @@ impl Engine {
         self.mirror
             .watch_folders()
             .map(|(path, tree)| (path, if tree { Depth::Tree } else { Depth::Folder }))
+            .chain(self.probe.hint_folders().map(|path| (path, Depth::Folder)))
             .collect()
     }
 
     /// When time alone makes the next session due, ms.
     pub fn next_deadline(&mut self) -> store::Result<Option<i64>> {
-        reconcile::next_deadline(&mut self.store)
+        reconcile::next_deadline(&mut self.store, self.judged_ms)
     }
 
     /// Deletes some rows of dead generations; false when there are none.
@@ -134,6 +224,24 @@ impl Engine {
         self.finish_pass();
         while self.tidy()? {}
         Ok(pass)
+    }
+
+    /// A pass that leaves what it cannot read until then, by the clock that runs while awake, ms.
+    ///
+    /// It looks at no process: a run asks what its session was when its child ended, and a look
+    /// now would see that end.
+    pub fn hasty_pass(&mut self, until_ms: i64) -> anyhow::Result<()> {
+        self.scan()?;
+        self.probe_at = i64::MAX;
+        let mut more = true;
+        while more && self.clock.awake_ms() < until_ms {
+            more = self.step()?;
+        }
+        self.reconcile()?;
+        if !more {
+            self.finish_pass();
+        }
+        Ok(())
     }
 
     /// Says to viewers that a pass is complete.
@@ -170,6 +278,8 @@ impl Engine {
                 ..snapshot::Mirror::default()
             },
             as_of_ms: self.lock.holder.as_of_ms,
+            scope: self.probe.scope().map(str::to_owned),
+            probed_ms: self.probed_ms,
         })
     }
 
@@ -198,8 +308,19 @@ impl Engine {
     fn warnings(&mut self) -> store::Result<Vec<String>> {
         let mut warnings = self.scanned.warnings.clone();
         warnings.extend(self.clock_warning.clone());
-        let blind = self.mirror.blind().take(DAMAGED_SHOWN as usize);
-        for (path, why) in blind {
+        warnings.extend(self.probe.warnings());
+        let missing = self.mirror.roots().filter(|(_, state)| *state == RootState::Missing);
+        let gone: Vec<PathBuf> = missing
+            .map(|(root, _)| root.path.clone())
+            .filter(|path| self.seen.contains(path))
+            .collect();
+        for path in &gone {
+            let path = path.display();
+            warnings.push(format!("{path} is gone: its sessions keep their last status meanwhile"));
+        }
+        let below_gone = |path: &Path| gone.iter().any(|root| path.starts_with(root));
+        let blind = self.mirror.blind().filter(|(path, _)| !below_gone(path));
+        for (path, why) in blind.take(DAMAGED_SHOWN as usize) {
             warnings.push(format!("cannot read {}: {why}", path.display()));
         }
         for (path, parts) in self.store.read(|tx| files::damaged(tx, i64::from(DAMAGED_SHOWN)))? {
@@ -222,6 +343,7 @@ impl Engine {
             ("transactions", work.transactions),
             ("batches_dropped", work.batches_dropped),
             ("rows_written", self.store.rows_written()),
+            ("peak_kb", peak_kb()),
         ]
         .map(|(name, value)| format!("{name}={value}"))
         .into()
@@ -231,6 +353,13 @@ impl Engine {
     pub fn windows(&self) -> Windows {
         self.windows
     }
+}
+
+/// The most memory this process has held, KiB; 0 where the system does not say.
+fn peak_kb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
 /// Opens the engine if the lock is free.

@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 
+use super::deliver;
 use super::engine::{self, Engine};
 use super::lock::{self, Holder, STALLED_MS};
-use super::{Exit, Setting, complain};
+use super::{Exit, Setting, commands, complain, log};
 use crate::clock::Clock;
+use crate::lifecycle::windows::{Asked, windows_beside};
+use crate::liveness::proc::Proc;
 use crate::report;
 use crate::snapshot::{self, Beside, Query, Snapshot};
 use crate::store::{Reader, StoreError};
@@ -53,6 +56,9 @@ pub fn once(setting: &Setting) -> anyhow::Result<Exit> {
             report::table::sessions(out, &snapshot, setting.style())
         }
     })?;
+    if view.beside.mirror.writer {
+        deliver::soon(setting);
+    }
     finish(setting, &view, snapshot.counts.attention > 0)
 }
 
@@ -122,6 +128,9 @@ pub fn up_to_date(setting: &Setting, patience: Patience) -> anyhow::Result<View>
 
 /// As the writer.
 fn written(setting: &Setting, mut engine: Engine) -> anyhow::Result<View> {
+    if engine.new_consumer {
+        commands::welcome(&setting.config.consumer);
+    }
     let outcome = engine.pass();
     if let Err(error) = outcome {
         return read_only(setting, error);
@@ -130,6 +139,7 @@ fn written(setting: &Setting, mut engine: Engine) -> anyhow::Result<View> {
     for warning in &beside.mirror.warnings {
         complain(warning);
     }
+    log::note(&format!("pass complete: {}", engine.stats().join(" ")));
     let view = View { stats: engine.stats(), beside, reader: Reader::open(&setting.config.db)? };
     Ok(view)
 }
@@ -142,9 +152,17 @@ fn viewed(setting: &Setting, holder: Holder) -> anyhow::Result<View> {
         holder.pid,
         setting.config.db.display()
     ));
-    let reader = Reader::open(&setting.config.db)?;
+    let reader = open_beside(setting)?;
     let beside = beside_of(setting, holder);
     Ok(View { reader, beside, stats: Vec::new() })
+}
+
+/// The store, for a process that does not write it. One that is given other windows refuses here too.
+pub fn open_beside(setting: &Setting) -> anyhow::Result<Reader> {
+    let mut reader = Reader::open(&setting.config.db)?;
+    let (live_ms, ended_ms) = setting.config.windows;
+    windows_beside(&mut reader, Asked { live_ms, ended_ms })?;
+    Ok(reader)
 }
 
 /// What a viewer knows of the writer.
@@ -160,6 +178,8 @@ pub fn beside_of(setting: &Setting, holder: Holder) -> Beside {
             ..snapshot::Mirror::default()
         },
         as_of_ms: holder.as_of_ms,
+        scope: serde_json::to_string(Proc::system().scope()).ok(),
+        probed_ms: holder.as_of_ms,
     }
 }
 
@@ -168,14 +188,18 @@ pub fn is_stalled(holder: Holder) -> bool {
     Clock::default().now_ms() - holder.heartbeat_ms > STALLED_MS
 }
 
-/// Whether waiting may help: somebody holds the store, the disk is full or read-only.
+/// Whether waiting may help: somebody holds the store, the disk is full or cannot be written.
 pub fn is_passing(error: &anyhow::Error) -> bool {
-    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<StoreError>());
-    causes.any(|cause| {
-        matches!(
-            cause,
-            StoreError::Busy { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }
-        )
+    let unwritable = |cause: &io::Error| {
+        use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull};
+        matches!(cause.kind(), PermissionDenied | ReadOnlyFilesystem | StorageFull)
+    };
+    error.chain().any(|cause| match cause.downcast_ref() {
+        Some(StoreError::Busy { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }) => {
+            true
+        }
+        Some(_) => false,
+        None => cause.downcast_ref().is_some_and(unwritable), // the lock file
     })
 }
 
@@ -195,6 +219,7 @@ fn read_only(setting: &Setting, error: anyhow::Error) -> anyhow::Result<View> {
         host: setting.host.clone(),
         mirror: snapshot::Mirror::default(),
         as_of_ms: holder.as_of_ms,
+        ..Beside::default()
     };
     Ok(View { reader, beside, stats: Vec::new() })
 }

@@ -25,6 +25,8 @@ const LOOK: Duration = Duration::from_millis(400);
 /// After a picture, the next one waits so many times as long as that one took: a busy store must not
 /// keep a core busy.
 const PAUSE_TIMES: i64 = 4;
+/// Failures in a row before they are told: while the store is being made it cannot be read yet.
+const FAILURES_MAX: u32 = 5;
 /// Longest full text shown, characters.
 const TEXT_CHARS_MAX: usize = 200_000;
 
@@ -58,6 +60,7 @@ pub fn run(
     let mut seen_version = None;
     let mut changed = reader.is_some();
     let mut not_before_ms = 0;
+    let mut failures = 0;
     loop {
         let pause_ms = not_before_ms - setting.clock.awake_ms();
         let pause = Duration::from_millis(pause_ms.max(0).cast_unsigned());
@@ -102,12 +105,17 @@ pub fn run(
         let now_ms = setting.clock.now_ms();
         match open.read(|tx| snapshot::picture(tx, &query, &beside, now_ms)) {
             Ok(picture) => {
+                failures = 0;
                 // Nobody looks any more: the next wish tells.
                 let _ = pictures.send(Some(Arc::new(picture)));
             }
             Err(error) => {
-                let _ = replies.try_send(Reply::Failed(error.to_string()));
+                failures += 1;
+                if failures == FAILURES_MAX {
+                    let _ = replies.try_send(Reply::Failed(error.to_string()));
+                }
                 reader = None;
+                changed = true;
             }
         }
         let ended_ms = setting.clock.awake_ms();

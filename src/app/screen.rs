@@ -10,7 +10,7 @@ use anyhow::Context;
 use super::reader::{self, Wish};
 use super::tui::{self, Feed, Notify, Options, Request};
 use super::worker::{self, News, Order};
-use super::{Exit, Setting, once};
+use super::{Exit, Setting, log, once};
 use crate::config;
 use crate::snapshot::Picture;
 use crate::ui::theme::Theme;
@@ -130,7 +130,7 @@ impl Teller {
                 if std::mem::take(&mut self.trouble) {
                     self.tell(Reply::Trouble(None));
                 }
-                let _ = self.wishes.try_send(Wish::Beside(Box::new(beside)));
+                let _ = self.wishes.try_send(Wish::Beside(beside));
             }
             News::Acknowledged(acked, consumer) => {
                 let ids = acked.acked.into_iter().chain(acked.already).collect();
@@ -143,6 +143,7 @@ impl Teller {
             News::NotAcknowledged { ids, why } => self.tell(Reply::NotAcknowledged { ids, why }),
             News::Fault(why) => {
                 self.trouble = true;
+                log::warn(&why);
                 self.tell(Reply::Trouble(Some(why)));
             }
             News::Hopeless(error) => {

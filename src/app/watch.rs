@@ -1,23 +1,28 @@
 //! `watch`: the same loop as behind the TUI, without a screen, for systemd. It runs until it is told
-//! to end, and prints each transition.
+//! to end, and prints each transition, whoever writes it: as a viewer those of the writer.
 
 use std::sync::mpsc::{self, SyncSender};
+use std::time::Duration;
 
 use super::worker::{self, News, Order};
-use super::{Exit, Setting, complain, is_closed_pipe, once};
-use crate::reconcile::Pass;
+use super::{Exit, Setting, complain, engine, is_closed_pipe, once};
 use crate::report;
 use crate::snapshot;
-use crate::store::Reader;
+use crate::store::{Reader, StoreError, transitions};
 
 /// Orders that wait; more hints than that mean "look at everything".
 const ORDERS_MAX: usize = 256;
+/// Transitions printed at a time; the rest follows with the next look.
+const ROWS_MAX: i64 = 10_000;
+/// How long the first look at the store waits for other programs.
+const BUSY: Duration = Duration::from_millis(500);
 
 /// Runs until SIGTERM, SIGINT or SIGHUP, or until nobody reads what it prints.
 pub fn watch(setting: &Setting) -> anyhow::Result<Exit> {
+    usable(setting)?;
     let (send, orders) = mpsc::sync_channel(ORDERS_MAX);
     stop_on_signal(send.clone())?;
-    let mut teller = Teller { setting, reader: None, warned: Vec::new() };
+    let mut teller = Teller { setting, reader: None, told: newest(setting), warned: Vec::new() };
     let mut outcome = Ok(Exit::Fine);
     let stop = send.clone();
     worker::run(setting, &orders, send, &mut |news| {
@@ -30,16 +35,41 @@ pub fn watch(setting: &Setting) -> anyhow::Result<Exit> {
     outcome
 }
 
+/// The newest transition before anything is printed; 0 in a store that is yet to be made.
+fn newest(setting: &Setting) -> i64 {
+    Reader::open(&setting.config.db)
+        .and_then(|mut reader| reader.read(transitions::newest_id))
+        .unwrap_or(0)
+}
+
+/// A store that no retry makes usable is told at once: a service manager must see the failure. What
+/// may pass (locked, full, read-only) is retried by the loop.
+fn usable(setting: &Setting) -> anyhow::Result<()> {
+    let opened = match engine::try_open(setting, BUSY) {
+        Ok(Some(_)) => return Ok(()),
+        Ok(None) => once::open_beside(setting).map(drop),
+        Err(error) => Err(error),
+    };
+    opened.or_else(|error| match error.downcast_ref() {
+        Some(StoreError::Busy { .. } | StoreError::Full { .. } | StoreError::ReadOnly { .. }) => {
+            Ok(())
+        }
+        Some(_) | None => Err(error),
+    })
+}
+
 struct Teller<'a> {
     setting: &'a Setting,
     reader: Option<Reader>,
+    /// The last transition that was printed.
+    told: i64,
     warned: Vec<String>,
 }
 
 impl Teller<'_> {
     fn tell(&mut self, news: News) -> anyhow::Result<()> {
         match news {
-            News::Changed { beside, pass } => {
+            News::Changed { beside, .. } => {
                 let mut warnings = beside.mirror.warnings;
                 if let Some(pid) = beside.mirror.writer_pid {
                     warnings.push(format!("pid {pid} writes; waiting for it to end"));
@@ -48,7 +78,7 @@ impl Teller<'_> {
                     complain(warning);
                 }
                 self.warned = warnings;
-                self.transitions(&pass)
+                self.transitions()
             }
             News::Acknowledged(..) | News::NotAcknowledged { .. } => Ok(()),
             News::Fault(message) => {
@@ -59,16 +89,19 @@ impl Teller<'_> {
         }
     }
 
-    fn transitions(&mut self, pass: &Pass) -> anyhow::Result<()> {
-        if pass.moved.is_empty() {
-            return Ok(());
-        }
+    fn transitions(&mut self) -> anyhow::Result<()> {
         let reader = match self.reader.as_mut() {
             Some(reader) => reader,
             None => self.reader.insert(Reader::open(&self.setting.config.db)?),
         };
-        let ids: Vec<i64> = pass.moved.iter().map(|moved| moved.transition_id).collect();
-        let rows = reader.read(|tx| snapshot::transitions(tx, &ids))?;
+        let told = self.told;
+        let rows = reader.read(|tx| {
+            let new = transitions::after(tx, told, ROWS_MAX)?;
+            let ids: Vec<i64> = new.iter().map(|row| row.id).collect();
+            snapshot::transitions(tx, &ids)
+        })?;
+        let Some((_, last)) = rows.last() else { return Ok(()) };
+        self.told = last.id;
         let style = self.setting.style();
         once::print(|out| {
             for (entity, row) in &rows {

@@ -2,13 +2,15 @@
 //! them, and a rest until something is due.
 //!
 //! A process that does not hold the writer lock is a viewer: it looks every second whether the lock
-//! has fallen free, and takes over. Every wake has the same order: scan, read, reconcile.
+//! has fallen free, and takes over. Every wake has the same order: scan, read, look at processes,
+//! reconcile; the look comes every two seconds while there is anything to see.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use super::deliver::Deliverer;
 use super::engine::{self, Engine};
 use super::lock::{self, Holder};
 use super::watcher::{Hints, Mode, Watcher};
@@ -70,7 +72,7 @@ pub enum News {
     /// The store has changed, or what is known beside it.
     Changed {
         /// What is known beside the store.
-        beside: Beside,
+        beside: Box<Beside>,
         /// What was moved.
         pass: Pass,
     },
@@ -144,15 +146,19 @@ pub fn run(
 }
 
 impl Worker<'_> {
-    /// As the writer, until told otherwise.
+    /// As the writer, until told otherwise. Deliveries end before the lock is let go.
     fn write(&mut self, mut engine: Engine) -> Turn {
         let mut times = Times::default();
+        let deliverer = Deliverer::start(self.setting);
         loop {
-            match self.round(&mut engine, &mut times) {
+            match self.round(&mut engine, &mut times, deliverer.as_ref()) {
                 Ok(None) => self.retry_ms = RETRY_MS.0,
                 Ok(Some(turn)) => return turn,
                 Err(error) => {
                     (self.news)(News::Fault(format!("{error:#}")));
+                    if matches!(error.downcast_ref(), Some(StoreError::Replaced { .. })) {
+                        return self.rest(TAKE_OVER_MS); // then the file there now is opened
+                    }
                     let wait = self.retry_ms;
                     self.retry_ms = (wait * 2).min(RETRY_MS.1);
                     times.scan_at = 0;
@@ -164,8 +170,13 @@ impl Worker<'_> {
         }
     }
 
-    /// One wake: scan if it is due, read, reconcile, rest.
-    fn round(&mut self, engine: &mut Engine, times: &mut Times) -> anyhow::Result<Option<Turn>> {
+    /// One wake: scan if it is due, read, look at processes if that is due, reconcile, rest.
+    fn round(
+        &mut self,
+        engine: &mut Engine,
+        times: &mut Times,
+        deliverer: Option<&Deliverer>,
+    ) -> anyhow::Result<Option<Turn>> {
         let clock = self.setting.clock;
         let judging = times.judge_at <= clock.awake_ms()
             && engine.next_deadline()?.is_some_and(|due| due < clock.now_ms());
@@ -184,10 +195,13 @@ impl Worker<'_> {
         }
         let pass = engine.reconcile()?;
         let tidied = engine.tidy()?;
-        if times.looked || !pass.moved.is_empty() || tidied {
+        if times.looked || pass.has_moved() || tidied || engine.take_news() {
             engine.finish_pass();
             times.looked = false;
             self.show(engine, pass)?;
+        }
+        if let Some(deliverer) = deliverer {
+            deliverer.look();
         }
         let wait = self.wait_ms(engine, times)?;
         Ok(self.obey(engine, times, wait))
@@ -211,6 +225,9 @@ impl Worker<'_> {
     fn wait_ms(&self, engine: &mut Engine, times: &mut Times) -> anyhow::Result<i64> {
         let clock = self.setting.clock;
         let mut wait = (times.scan_at - clock.awake_ms()).min(BEAT_MS);
+        if let Some(probe_at) = engine.next_probe_ms() {
+            wait = wait.min(probe_at - clock.awake_ms());
+        }
         if let Some(due) = engine.next_deadline()? {
             // Strictly past its deadline is due.
             let mut left = due.saturating_add(1) - clock.now_ms();
@@ -246,7 +263,12 @@ impl Worker<'_> {
             match order {
                 Order::Hints(hints) => {
                     let heard = self.watcher.hear(hints);
-                    let look = engine.look_at(&heard.paths);
+                    let paths = engine.take_hints(heard.paths);
+                    if paths.is_empty() && !heard.rescan {
+                        wait = Duration::ZERO;
+                        continue;
+                    }
+                    let look = engine.look_at(&paths);
                     times.looked |= look.queued;
                     if look.unknown || heard.rescan {
                         times.scan_at = 0;
@@ -273,7 +295,7 @@ impl Worker<'_> {
         if let Mode::Polling(why) = self.watcher.mode() {
             beside.mirror.warnings.insert(0, why.clone());
         }
-        (self.news)(News::Changed { beside, pass });
+        (self.news)(News::Changed { beside: Box::new(beside), pass });
         Ok(())
     }
 
@@ -300,7 +322,7 @@ impl Worker<'_> {
 
     fn show_viewed(&mut self, holder: Holder) {
         let beside = once::beside_of(self.setting, holder);
-        (self.news)(News::Changed { beside, pass: Pass::default() });
+        (self.news)(News::Changed { beside: Box::new(beside), pass: Pass::default() });
     }
 
     /// Without an engine: only acknowledgements can be obeyed.

@@ -31,6 +31,8 @@ pub enum Lock {
     Unknown,
     /// It was looked at, and nobody holds it.
     Free,
+    /// The log has none (v0), and no process runs that was there at the start and could be at it.
+    NoWriter,
     /// Held.
     Held {
         /// By this process.
@@ -170,6 +172,39 @@ pub fn state(log: &LogVerdict, evidence: &BracketEvidence, now_ms: i64) -> Brack
     }
 }
 
+/// A compaction of which the log says nothing until it is done (Claude, Codex): an agent's hook has
+/// announced it, and nothing has ended it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Announced {
+    /// When the hook ran, ms.
+    pub since_ms: i64,
+    /// The process that says it is busy meanwhile.
+    pub pid: Option<u32>,
+}
+
+/// The state of an announced compaction at `now_ms`. It blocks nobody: no log would show the next
+/// one that this one was never closed.
+pub fn announced(announced: &Announced, now_ms: i64) -> BracketState {
+    let age_ms = now_ms.saturating_sub(announced.since_ms).max(0);
+    let busy = announced.pid.map_or_else(String::new, |pid| format!(", and pid {pid} is busy"));
+    let why = format!("a PreCompact hook began it, nothing has ended it{busy}");
+    let stuck = age_ms > STUCK_AFTER_MS;
+    let minutes = STUCK_AFTER_MS / 60_000;
+    let (state, why) = if stuck {
+        (State::Stuck, format!("{why}, for more than {minutes} minutes"))
+    } else {
+        (State::Compacting, why)
+    };
+    BracketState {
+        state,
+        why,
+        blocking: false,
+        running: state.running(),
+        attention: stuck,
+        age_ms: Some(age_ms),
+    }
+}
+
 /// The state of an open bracket, first that fits. In a session that has ended nothing goes on, and
 /// what is known beside that stays in the reason.
 fn open(attempt: &Attempt, evidence: &BracketEvidence, age_ms: Option<i64>) -> (State, String) {
@@ -196,6 +231,10 @@ fn open_while_live(
         Lock::Unknown => return (State::Unverified, "whether anyone is at it is unknown".into()),
         Lock::Free => {
             let why = "nobody holds the lock, the next resume clears it";
+            return (State::WriterGone, why.to_owned());
+        }
+        Lock::NoWriter => {
+            let why = "it has no lock, and no dsh runs here that was there at the start";
             return (State::WriterGone, why.to_owned());
         }
         Lock::Held { pid, started_ms } => (pid, started_ms),

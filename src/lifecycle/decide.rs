@@ -5,6 +5,8 @@
 //! row gets from its status to the verdict's is the policy's and the reconciler's business.
 //! Exactly at a window is inside it.
 
+use std::cmp::Reverse;
+
 use super::phrase::{moment, span};
 use super::policy::reason;
 use super::{Basis, EndStamp, Ending, Status, Windows};
@@ -29,6 +31,8 @@ pub struct Known {
     pub ends: Vec<End>,
     /// The process that has it open.
     pub holder: Holder,
+    /// What was seen of its processes, one sentence each, with when.
+    pub seen: Vec<String>,
 }
 
 impl Known {
@@ -41,6 +45,7 @@ impl Known {
             sign_of_life_ms: last_activity_ms,
             ends: Vec::new(),
             holder: Holder::Unknown,
+            seen: Vec::new(),
         }
     }
 }
@@ -52,6 +57,8 @@ pub struct End {
     pub ending: Ending,
     /// When it ended by that account, ms.
     pub at_ms: Option<i64>,
+    /// When it was found to be over, if that is later: the process was last seen alive before, ms.
+    pub observed_ms: Option<i64>,
 }
 
 /// The process that has a session open.
@@ -109,6 +116,14 @@ impl Rule {
     pub const ALL: [Self; 4] =
         [Self::EndEvidence, Self::LiveWindow, Self::EndedWindow, Self::Silence];
 
+    /// Whether its verdict is seen or concluded: a lull is seen, an end by silence never is.
+    pub fn basis(self) -> Basis {
+        match self {
+            Self::EndEvidence | Self::LiveWindow | Self::EndedWindow => Basis::Observed,
+            Self::Silence => Basis::Inferred,
+        }
+    }
+
     /// The word in the store and in JSON.
     pub fn word(self) -> &'static str {
         match self {
@@ -153,6 +168,8 @@ pub struct Tried {
     pub held: bool,
     /// Whether it decided: the first that held.
     pub decided: bool,
+    /// Whether what it says was seen, or is concluded.
+    pub basis: Basis,
     /// What it rests on.
     pub evidence: Vec<String>,
 }
@@ -172,6 +189,7 @@ pub fn explain(known: &Known, windows: Windows, now_ms: i64) -> Vec<Tried> {
         test: case.test(rule),
         held: case.holds(rule),
         decided: rule == deciding,
+        basis: rule.basis(),
         evidence: case.evidence(rule),
     };
     Rule::ALL.into_iter().map(tried).collect()
@@ -181,10 +199,15 @@ impl End {
     /// Nothing that came later revokes it.
     ///
     /// A marker stands behind all own activity, whatever its stamp says: position revokes it, and
-    /// the adapter has seen to that. Any other end is revoked by time.
+    /// the adapter has seen to that. Any other end is revoked by time: by what is stamped after it
+    /// was observed, for until then whoever has left may have written.
     pub fn stands(&self, known: &Known) -> bool {
         let own = known.own_activity_ms;
-        let at = if self.ending.is_marker() { self.at_ms.max(own) } else { self.at_ms.or(own) };
+        let at = if self.ending.is_marker() {
+            self.at_ms.max(own)
+        } else {
+            self.at_ms.max(self.observed_ms).or(own)
+        };
         let Some(at) = at else { return true };
         let later = |activity: Option<i64>, slack: i64| {
             activity.is_some_and(|activity| activity > at.saturating_add(slack))
@@ -195,8 +218,10 @@ impl End {
     fn phrase(&self) -> String {
         let word = self.ending.word();
         match self.at_ms {
-            Some(at) if self.ending == Ending::ProcessGone => {
-                format!("{word}, last seen alive {}", moment(at))
+            Some(at) if !self.ending.is_exact() => {
+                let found = self.observed_ms.map(moment);
+                let found = found.map_or_else(String::new, |at| format!(", found out {at}"));
+                format!("{word}, last seen alive {}{found}", moment(at))
             }
             Some(at) => format!("{word} {}", moment(at)),
             None => word.to_owned(),
@@ -235,32 +260,25 @@ impl Case<'_> {
     fn standing_end(&self) -> Option<&End> {
         let held = self.known.holder.pid().is_some();
         let good = |end: &&End| end.stands(self.known) && (!held || end.ending.outlives_a_holder());
-        self.known.ends.iter().filter(good).min_by_key(|end| end.ending)
+        self.known.ends.iter().filter(good).min_by_key(|end| (end.ending, Reverse(end.at_ms)))
     }
 
     fn verdict(&self, rule: Rule) -> Verdict {
         let sign = self.known.sign_of_life_ms;
         let past = |window: i64| Some(sign.saturating_add(window).saturating_add(1));
-        let (status, reason, basis, until_ms) = match rule {
-            Rule::EndEvidence => {
-                (Status::Completed, reason::COMPLETED_EXITED, Basis::Observed, None)
+        let (status, reason, until_ms) = match rule {
+            Rule::EndEvidence => (Status::Completed, reason::COMPLETED_EXITED, None),
+            Rule::LiveWindow => {
+                (Status::Running, self.running_reason(), past(self.windows.live_ms))
             }
-            Rule::LiveWindow => (
-                Status::Running,
-                self.running_reason(),
-                Basis::Observed,
-                past(self.windows.live_ms),
-            ),
-            Rule::EndedWindow => {
-                (Status::Idle, reason::IDLE_SILENCE, Basis::Observed, past(self.windows.ended_ms))
-            }
-            Rule::Silence => (Status::Completed, reason::COMPLETED_SILENCE, Basis::Inferred, None),
+            Rule::EndedWindow => (Status::Idle, reason::IDLE_SILENCE, past(self.windows.ended_ms)),
+            Rule::Silence => (Status::Completed, reason::COMPLETED_SILENCE, None),
         };
         Verdict {
             status,
             reason,
             summary: self.summary(rule),
-            basis,
+            basis: rule.basis(),
             rule,
             evidence: self.evidence(rule),
             until_ms,
@@ -355,6 +373,7 @@ impl Case<'_> {
             Holder::Nobody => lines.push("no process has it open".to_owned()),
             Holder::Unknown => {}
         }
+        lines.extend(known.seen.iter().cloned());
         lines
     }
 }

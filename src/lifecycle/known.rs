@@ -1,6 +1,7 @@
 //! What the store has of one session, as `decide` wants it.
 
 use super::decide::{End, Holder, Known};
+use super::presence::told;
 use super::sign_of_life_ms;
 use crate::store::evidence::Evidence;
 use crate::store::sessions::SessionRow;
@@ -23,7 +24,7 @@ pub fn known(row: &SessionRow, evidence: &[Evidence], process: Process) -> Optio
     let stored = sign_of_life_ms(last_activity_ms, row.sign_of_life_ms, row.anchored_ms);
     let believed = last_activity_ms.saturating_add(WORKING_MAX_MS);
     let working = process.working_ms.map_or(stored, |at| at.min(believed));
-    let marker = row.marker.map(|(ending, at_ms)| End { ending, at_ms });
+    let marker = row.marker.map(|(ending, at_ms)| End { ending, at_ms, observed_ms: None });
     let observed = evidence.iter().filter_map(observed_end);
     Some(Known {
         last_activity_ms,
@@ -32,14 +33,17 @@ pub fn known(row: &SessionRow, evidence: &[Evidence], process: Process) -> Optio
         sign_of_life_ms: stored.max(working),
         ends: marker.into_iter().chain(observed).collect(),
         holder: process.holder,
+        seen: told(evidence),
     })
 }
 
 /// An observation whose subject is over proves an end; one that goes on proves none.
 fn observed_end(evidence: &Evidence) -> Option<End> {
-    let at_ms = Some(evidence.ended_ms?);
-    let ending = super::Ending::from_source(&evidence.source)?;
-    Some(End { ending, at_ms })
+    let at_ms = evidence.ended_ms?;
+    let ending = super::Ending::of_observation(&evidence.source, &evidence.says)?;
+    // The time of an exact end is that of the end itself, whenever somebody learned of it.
+    let observed_ms = (!ending.is_exact()).then_some(evidence.since_ms.max(at_ms));
+    Some(End { ending, at_ms: Some(at_ms), observed_ms })
 }
 
 #[cfg(test)]
@@ -75,15 +79,16 @@ mod tests {
         }
     }
 
-    fn observation(source: &str, ended_ms: Option<i64>) -> Evidence {
+    fn observation(source: &str, says: &str, ended_ms: Option<i64>) -> Evidence {
         Evidence {
             source: source.to_owned(),
             subject: "7".to_owned(),
-            says: "seen".to_owned(),
-            scope: "{}".to_owned(),
+            says: says.to_owned(),
+            since_ms: 4_000,
             first_ms: 1_000,
             last_ms: 2_000,
             ended_ms,
+            ..Evidence::default()
         }
     }
 
@@ -116,19 +121,21 @@ mod tests {
     fn markers_and_ended_observations_are_ends_and_living_ones_are_not() {
         let row = SessionRow { marker: Some((Ending::CostState, Some(1_500))), ..row() };
         let evidence = [
-            observation("process", Some(2_000)),
-            observation("registry", None),
-            observation("hook", Some(3_000)),
-            observation("weather", Some(3_000)),
+            observation("registry", "gone", Some(2_000)),
+            observation("registry", "dedicated", None),
+            observation("lock", "gone", None),
+            observation("run", "exited", Some(2_500)),
+            observation("hook", "SessionEnd", Some(3_000)),
+            observation("weather", "gone", Some(3_000)),
         ];
         let ends = known(&row, &evidence, Process::default()).unwrap().ends;
         let expected = [
-            (Ending::CostState, 1_500),
-            (Ending::ProcessGone, 2_000),
-            (Ending::SessionEndHook, 3_000),
+            (Ending::CostState, 1_500, None),
+            (Ending::ProcessGone, 2_000, Some(4_000)),
+            (Ending::ChildExited, 2_500, None),
+            (Ending::SessionEndHook, 3_000, None),
         ];
-        let expected: Vec<End> =
-            expected.into_iter().map(|(ending, at)| End { ending, at_ms: Some(at) }).collect();
-        assert_eq!(ends, expected);
+        let end = |(ending, at, observed_ms)| End { ending, at_ms: Some(at), observed_ms };
+        assert_eq!(ends, expected.map(end));
     }
 }

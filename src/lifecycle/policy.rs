@@ -261,6 +261,14 @@ pub const EDGES: &[Edge] = &[
     Edge::run(None, Status::Starting, EdgeKind::Admission, &[reason::RUN_STARTED]).extension(),
     Edge::run(Some(Status::Starting), Status::Running, EdgeKind::Ordinary, &[reason::RUN_STARTED])
         .extension(),
+    // A command that cannot be started at all: its wrapper ends as a shell would, with 126 or 127.
+    Edge::run(
+        Some(Status::Starting),
+        Status::Failed,
+        EdgeKind::Ordinary,
+        &[reason::RUN_EXIT_NONZERO],
+    )
+    .extension(),
     run_end(Status::Completed, &[reason::RUN_COMPLETED]),
     run_end(Status::CompletedEmpty, &[reason::RUN_COMPLETED]),
     run_end(

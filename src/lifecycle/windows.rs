@@ -5,7 +5,7 @@
 
 use super::Windows;
 use super::phrase::span;
-use crate::store::{Store, StoreError, Tx, meta, sessions};
+use crate::store::{Reader, Store, StoreError, Tx, meta, sessions};
 
 /// Windows as somebody asks for them; `None`: whatever the store has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,6 +41,17 @@ pub enum WindowsError {
 /// The store's windows; the defaults while none are fixed. Writes nothing.
 pub fn windows_of(tx: &Tx<'_>) -> crate::store::Result<Windows> {
     Ok(meta::windows(tx)?.unwrap_or_default())
+}
+
+/// The store's windows, for a process that may not fix them: what is asked for must be what they are.
+pub fn windows_beside(reader: &mut Reader, asked: Asked) -> Result<Windows, WindowsError> {
+    let stored = reader.read(windows_of)?;
+    let is = |asked: Option<i64>, stored: i64| asked.is_none_or(|asked| asked == stored);
+    if is(asked.live_ms, stored.live_ms) && is(asked.ended_ms, stored.ended_ms) {
+        Ok(stored)
+    } else {
+        Err(WindowsError::Mismatch(stored))
+    }
 }
 
 /// The store's windows, fixed to what is asked for if they are not fixed yet.

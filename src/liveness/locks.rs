@@ -211,6 +211,17 @@ impl<'a> Locks<'a> {
         })
     }
 
+    /// The sessions' lock files that processes which hold a lock have open: which sessions may be
+    /// held, found from the side of the holders, however many sessions there are.
+    pub fn held_files(&self) -> BTreeSet<PathBuf> {
+        let lines = self.table.iter().flat_map(HashMap::values).flatten();
+        let pids: BTreeSet<u32> = lines.filter_map(|line| line.pid).collect();
+        let files = pids.into_iter().filter_map(|pid| self.files_of(pid));
+        let paths =
+            files.flat_map(|files| files.iter().map(|file| file.path.clone()).collect::<Vec<_>>());
+        paths.filter(|path| is_session_lock(path)).collect()
+    }
+
     /// How many sessions' locks a process holds beside those in `own`: by its open files, where
     /// they can be listed.
     pub fn others_held(&self, pid: u32, own: &BTreeSet<FileId>) -> Option<usize> {

@@ -205,6 +205,13 @@ impl Proc {
         line.split_whitespace().next()?.parse().ok()
     }
 
+    /// The parent of a process; `None` if it cannot be read.
+    pub fn parent(&self, pid: u32) -> Option<u32> {
+        let text = read_text(&self.root.join(format!("{pid}/stat")), FILE_BYTES_MAX).ok()?;
+        let (_, rest) = text.rsplit_once(')')?;
+        rest.split_whitespace().nth(1)?.parse().ok()
+    }
+
     /// The arguments of a process; `None` if they cannot be read.
     pub fn argv(&self, pid: u32) -> Option<Vec<String>> {
         let bytes = read_bounded(&self.root.join(format!("{pid}/cmdline")), FILE_BYTES_MAX).ok()?;

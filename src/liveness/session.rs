@@ -105,7 +105,8 @@ fn verified(record: &Record, process: &Process, look: &Look<'_>) -> Record {
         scope: look.proc.scope().clone(),
         first_alive_ms: record.first_alive_ms.or(Some(look.now_ms)),
         last_alive_ms: Some(look.now_ms),
-        started_ms: process.started_ms,
+        // The first reckoning stays: the next may differ by a second, or by a step of the clock.
+        started_ms: record.started_ms.or(process.started_ms),
         run: Some(process.run),
         ..record.clone()
     }

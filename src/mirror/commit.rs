@@ -9,7 +9,7 @@ use super::plan::Cursor;
 use super::read::hash;
 use crate::source::facts::Facts;
 use crate::source::{Agent, Flaws, Of, Place, Record, SessionKey, Tokens, What};
-use crate::store::{self, Tx, files, ingest};
+use crate::store::{self, Tx, files, ingest, merge};
 
 /// A contiguous part of one file, read and parsed.
 #[derive(Debug)]
@@ -36,14 +36,22 @@ pub struct Batch {
     pub to: Cursor,
     /// Adapter state behind it, JSON.
     pub state: String,
-    /// The file's session.
-    pub key: Option<SessionKey>,
-    /// Its records, each message with the hash of its object.
-    pub records: Vec<(Record, i64)>,
-    /// Flaws of its lines.
-    pub flaws: Flaws,
+    /// What its lines say.
+    pub parts: Vec<Part>,
     /// Damaged frames in it.
     pub damaged: u64,
+}
+
+/// Lines in a row of which the file tells the same session. Nearly always there is one; a file whose
+/// first lines tell none, or that tells another later, must not depend on where batches end.
+#[derive(Debug, Default)]
+pub struct Part {
+    /// The session; `None` says nothing of anybody.
+    pub key: Option<SessionKey>,
+    /// Records, each message with the hash of its object.
+    pub records: Vec<(Record, i64)>,
+    /// Flaws of the lines.
+    pub flaws: Flaws,
 }
 
 /// What a batch changed.
@@ -67,11 +75,10 @@ pub fn write(
     let mut changed = Changed::default();
     let Some(generation) = generation(tx, batch, &mut changed)? else { return Ok(None) };
     changed.generation = generation;
-    let mut writer =
-        Writer { tx, host, batch, generation, facts: BTreeMap::new(), usage: HashMap::new() };
-    writer.open_facts(&Of::File)?;
-    for index in 0..batch.records.len() {
-        writer.record(index, now_ms, &mut changed)?;
+    let mut writer = Writer { tx, host, batch, generation, usage: HashMap::new() };
+    for (nth, part) in batch.parts.iter().enumerate() {
+        let damaged = if nth + 1 == batch.parts.len() { batch.damaged } else { 0 };
+        writer.part(part, damaged, now_ms, &mut changed)?;
     }
     writer.finish(&mut changed)?;
     Ok(Some(changed))
@@ -81,49 +88,54 @@ pub fn write(
 fn generation(tx: &Tx<'_>, batch: &Batch, changed: &mut Changed) -> store::Result<Option<i64>> {
     let advance = advance(batch);
     if let Some(id) = batch.generation {
-        let moved = files::advance(tx, id, batch.from.cast_signed(), &advance)?;
+        if files::is_gone(tx, id)? {
+            // It is back, for every session it tells of.
+            changed.sessions.extend(files::sessions_of(tx, id)?);
+        }
+        let moved = files::advance(tx, id, &batch.path, batch.from.cast_signed(), &advance)?;
         return Ok(moved.then_some(id));
     }
     if let Some(old) = batch.replaces {
-        changed.sessions.extend(files::sessions_of(tx, old)?);
-        files::retire(tx, old)?;
+        retire(tx, old, &mut changed.sessions)?;
     }
     let new = files::NewFile {
         root_id: batch.root_id,
         agent: batch.agent.word(),
-        place: place_word(batch.place),
+        place: batch.place.word(),
         path: &batch.path,
         stem: &batch.stem,
         first_seen_ms: batch.first_seen_ms,
+        replaces: batch.replaces,
     };
     let Some(id) = files::insert(tx, &new)? else { return Ok(None) };
-    let moved = files::advance(tx, id, 0, &advance)?;
+    let moved = files::advance(tx, id, &batch.path, 0, &advance)?;
     Ok(moved.then_some(id))
+}
+
+/// Ends a generation, and names the sessions that looked to it: for facts, for a title, or for
+/// tokens that now count elsewhere.
+pub fn retire(tx: &Tx<'_>, generation: i64, sessions: &mut BTreeSet<i64>) -> store::Result<()> {
+    sessions.extend(files::sessions_of(tx, generation)?);
+    sessions.extend(ingest::titled_by(tx, generation)?);
+    sessions.extend(ingest::sharers_of(tx, generation)?);
+    files::retire(tx, generation)
 }
 
 fn advance(batch: &Batch) -> files::Advance {
     let to = &batch.to;
+    let mut flaws = Flaws::default();
+    batch.parts.iter().for_each(|part| flaws.add(part.flaws));
     let window = |(length, hash): (u64, i64)| (length.cast_signed(), hash);
     files::Advance {
         stat: [to.stat.dev, to.stat.ino, to.stat.size, to.stat.ctime_ns, to.stat.mtime_ms],
         position: to.position.cast_signed(),
         frame: (to.frame_at.cast_signed(), to.frame_position.cast_signed()),
+        in_damage: to.in_damage,
         head: window(to.head),
         tail: window(to.tail),
         state: batch.state.clone(),
-        skipped: batch.flaws.skipped.saturating_add(batch.damaged).cast_signed(),
+        skipped: flaws.skipped.saturating_add(batch.damaged).cast_signed(),
         damaged: batch.damaged.cast_signed(),
-    }
-}
-
-fn place_word(place: Place) -> &'static str {
-    match place {
-        Place::Transcript => "transcript",
-        Place::SubAgent => "sub_agent",
-        Place::AgentMeta => "agent_meta",
-        Place::CustomTitle => "custom_title",
-        Place::SessionIndex => "session_index",
-        Place::Workspace => "workspace",
     }
 }
 
@@ -138,89 +150,110 @@ struct Writer<'a> {
     host: &'a str,
     batch: &'a Batch,
     generation: i64,
-    facts: BTreeMap<Of, Open>,
     usage: HashMap<(i64, i64), Tokens>,
 }
 
 impl Writer<'_> {
-    fn open_facts(&mut self, of: &Of) -> store::Result<()> {
-        if self.facts.contains_key(of) {
-            return Ok(());
+    /// Writes what some lines say of their session and of the sub-agents in it.
+    fn part(
+        &mut self,
+        part: &Part,
+        damaged: u64,
+        now_ms: i64,
+        changed: &mut Changed,
+    ) -> store::Result<()> {
+        let Some(own) = &part.key else { return self.addressed(part, changed) };
+        let mut facts = BTreeMap::from([(Of::File, self.open(own, &Of::File)?)]);
+        let (mut nth, mut span) = (0, None);
+        for (record, hash) in &part.records {
+            if span != Some(record.span) {
+                (nth, span) = (0, Some(record.span));
+            }
+            if !facts.contains_key(&record.of) {
+                facts.insert(record.of.clone(), self.open(own, &record.of)?);
+            }
+            let Some(open) = facts.get_mut(&record.of) else { continue };
+            if let What::Title(title) = &record.what {
+                let own = key_of(own, &record.of);
+                self.title(title.to.as_ref().unwrap_or(&own), record, title, changed)?;
+                continue;
+            }
+            let mut fresh = true;
+            if let What::Message(message) = &record.what {
+                let new = ingest::NewMessage {
+                    generation: self.generation,
+                    session: open.session,
+                    record,
+                    message,
+                    nth,
+                    native: message.native.as_ref().map(|native| self::hash(native.as_bytes())),
+                    hash: *hash,
+                };
+                fresh = ingest::add_message(self.tx, &new)?;
+                changed.rows += u64::from(fresh);
+                nth += 1;
+            }
+            self.spend(open.session, record);
+            open.facts.fold(record, now_ms, fresh);
         }
-        let Some(own) = &self.batch.key else { return Ok(()) };
-        let key = match of {
-            Of::File => own.clone(),
-            Of::Inline(id) => SessionKey::child(id.clone(), own.native.clone()),
-        };
-        let agent = self.batch.agent.word();
-        let session = ingest::session(self.tx, self.host, agent, &key, self.batch.root_id)?;
-        let facts = ingest::load_facts(self.tx, self.generation, session)?;
-        self.facts.insert(of.clone(), Open { session, facts });
+        if let Some(open) = facts.get_mut(&Of::File) {
+            open.facts.flaws.add(part.flaws);
+            open.facts.flaws.skipped = open.facts.flaws.skipped.saturating_add(damaged);
+        }
+        for open in facts.values() {
+            ingest::save_facts(self.tx, self.generation, open.session, &open.facts)?;
+            changed.sessions.insert(open.session);
+        }
         Ok(())
     }
 
-    fn record(&mut self, index: usize, now_ms: i64, changed: &mut Changed) -> store::Result<()> {
-        let Some((record, hash)) = self.batch.records.get(index) else { return Ok(()) };
-        self.open_facts(&record.of)?;
-        if let What::Title(title) = &record.what {
-            return self.title(record, title, changed);
+    /// Of lines without a session only a title that names one says anything.
+    fn addressed(&self, part: &Part, changed: &mut Changed) -> store::Result<()> {
+        for (record, _) in &part.records {
+            if let What::Title(title) = &record.what
+                && let Some(to) = &title.to
+            {
+                self.title(to, record, title, changed)?;
+            }
         }
-        let Some(open) = self.facts.get_mut(&record.of) else { return Ok(()) };
-        let mut fresh = true;
-        if let What::Message(message) = &record.what {
-            let new = ingest::NewMessage {
-                generation: self.generation,
-                session: open.session,
-                record,
-                message,
-                nth: nth_of_object(&self.batch.records, index),
-                native: message.native.as_ref().map(|native| self::hash(native.as_bytes())),
-                hash: *hash,
-            };
-            fresh = ingest::add_message(self.tx, &new)?;
-            changed.rows += u64::from(fresh);
-        }
+        Ok(())
+    }
+
+    /// What this generation says so far of a session.
+    fn open(&self, own: &SessionKey, of: &Of) -> store::Result<Open> {
+        let (agent, root) = (self.batch.agent.word(), self.batch.root_id);
+        let session = ingest::session(self.tx, self.host, agent, &key_of(own, of), root)?;
+        let facts = ingest::load_facts(self.tx, self.generation, session)?;
+        Ok(Open { session, facts })
+    }
+
+    /// Keeps the tokens of a key: of each counter the most.
+    fn spend(&mut self, session: i64, record: &Record) {
         if let What::Usage(usage) = &record.what
             && let Some(key) = &usage.key
         {
-            let slot = self.usage.entry((open.session, self::hash(key.as_bytes()))).or_default();
+            let slot = self.usage.entry((session, self::hash(key.as_bytes()))).or_default();
             slot.input = slot.input.max(usage.tokens.input);
             slot.cache_read = slot.cache_read.max(usage.tokens.cache_read);
             slot.cache_write = slot.cache_write.max(usage.tokens.cache_write);
             slot.output = slot.output.max(usage.tokens.output);
         }
-        open.facts.fold(record, now_ms, fresh);
-        Ok(())
     }
 
     fn title(
-        &mut self,
+        &self,
+        to: &SessionKey,
         record: &Record,
         title: &crate::source::Title,
         changed: &mut Changed,
     ) -> store::Result<()> {
-        let own = match &record.of {
-            Of::File => self.batch.key.clone(),
-            Of::Inline(id) => {
-                self.batch.key.as_ref().map(|own| SessionKey::child(id.clone(), own.native.clone()))
-            }
-        };
-        let Some(to) = title.to.clone().or(own) else { return Ok(()) };
         let agent = self.batch.agent.word();
-        ingest::add_title(self.tx, self.generation, agent, &to, record, title)?;
-        changed.sessions.extend(ingest::find_session(self.tx, self.host, agent, &to)?);
+        ingest::add_title(self.tx, self.generation, agent, to, record, title)?;
+        changed.sessions.extend(ingest::find_session(self.tx, self.host, agent, to)?);
         Ok(())
     }
 
-    fn finish(mut self, changed: &mut Changed) -> store::Result<()> {
-        if let Some(open) = self.facts.get_mut(&Of::File) {
-            open.facts.flaws.add(self.batch.flaws);
-            open.facts.flaws.skipped += self.batch.damaged;
-        }
-        for open in self.facts.values() {
-            ingest::save_facts(self.tx, self.generation, open.session, &open.facts)?;
-            changed.sessions.insert(open.session);
-        }
+    fn finish(self, changed: &mut Changed) -> store::Result<()> {
         for ((session, key), used) in self.usage {
             let sharers = ingest::sharers(self.tx, session, key)?;
             ingest::add_usage(self.tx, self.generation, session, key, used)?;
@@ -236,30 +269,34 @@ impl Writer<'_> {
     }
 }
 
-/// How many message rows of the same object come before this one: rows of one object lie together.
-fn nth_of_object(records: &[(Record, i64)], index: usize) -> i64 {
-    let Some((own, _)) = records.get(index) else { return 0 };
-    let before = records.get(..index).unwrap_or_default().iter().rev();
-    let count = before
-        .take_while(|(record, _)| record.span == own.span)
-        .filter(|(record, _)| matches!(record.what, What::Message(_)))
-        .count();
-    i64::try_from(count).unwrap_or(0)
+fn key_of(own: &SessionKey, of: &Of) -> SessionKey {
+    match of {
+        Of::File => own.clone(),
+        Of::Inline(id) => SessionKey::child(id.clone(), own.native.clone()),
+    }
 }
 
-/// Merges sessions anew and lets sub-agents' activity climb. Sessions that share tokens depend on
-/// each other's first activity, so each is merged again after all of them.
+/// Merges sessions anew, lets sub-agents' activity climb, and settles again who counts the tokens
+/// that stand in several sessions wherever the order of their first activity has changed.
 pub fn merge(tx: &Tx<'_>, sessions: &BTreeSet<i64>) -> store::Result<()> {
-    for round in 0..2 {
-        for session in sessions {
-            let changed = ingest::merge(tx, *session)?;
-            if changed {
-                ingest::climb(tx, *session)?;
-            }
+    let mut again = BTreeSet::new();
+    let mut changed = BTreeSet::new();
+    for session in sessions {
+        let outcome = merge::merge(tx, *session)?;
+        if outcome.changed {
+            changed.insert(*session);
         }
-        if round == 0 && sessions.len() < 2 {
-            break;
+        if outcome.reordered {
+            again.extend(ingest::all_sharers(tx, *session)?);
         }
+    }
+    for session in again {
+        if merge::merge(tx, session)?.changed {
+            changed.insert(session);
+        }
+    }
+    for session in changed {
+        merge::climb(tx, session)?;
     }
     Ok(())
 }

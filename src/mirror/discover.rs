@@ -193,13 +193,17 @@ impl Walk {
             match entry {
                 Ok(entry) => {
                     let path = entry.path();
-                    let kind = entry.file_type().ok();
-                    let is_dir = match kind {
-                        Some(kind) if kind.is_symlink() => path.is_dir(),
-                        Some(kind) => kind.is_dir(),
-                        None => false,
-                    };
-                    self.entry(root, agent, &path, is_dir, level);
+                    let is_dir = entry.file_type().and_then(|kind| {
+                        if !kind.is_symlink() {
+                            return Ok(kind.is_dir());
+                        }
+                        fs::metadata(&path).map(|meta| meta.is_dir())
+                    });
+                    match is_dir {
+                        Ok(is_dir) => self.entry(root, agent, &path, is_dir, level),
+                        // A folder, for all we know.
+                        Err(error) => self.unreadable(&path, &error),
+                    }
                 }
                 Err(error) => self.unreadable(folder, &error),
             }

@@ -33,6 +33,8 @@ pub struct Cursor {
     pub frame_at: u64,
     /// Decoded offset of that frame's start; for plain files, `position`.
     pub frame_position: u64,
+    /// `frame_at` lies inside a broken compressed part, which has been counted.
+    pub in_damage: bool,
     /// Bytes at the head that were hashed, and their hash.
     pub head: (u64, i64),
     /// Bytes before the place to go on at that were hashed, and their hash.

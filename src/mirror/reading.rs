@@ -3,14 +3,16 @@
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-use super::commit::Batch;
+use super::commit::{Batch, Part};
 use super::discover::Found;
+use super::frames::Mark;
 use super::place::Encoding;
 use super::plan::{self, Cursor, Plan, Stat};
 use super::read::{self, Chunks, Opened, hash};
 use super::split::{Line, Splitter, has_newline};
-use super::{Known, STEP_BYTES_MAX, STEP_RECORDS_MAX, Work};
-use crate::source::{Flaws, Record, Span, State, What, read_line, read_oversized};
+use super::window::Seen;
+use super::{Known, Limits, Work};
+use crate::source::{Span, State, What, read_line, read_oversized};
 
 /// A document (sidecar) beyond this size is not read, bytes.
 const DOCUMENT_BYTES_MAX: usize = 1 << 20;
@@ -31,7 +33,9 @@ pub(super) enum Start {
         /// The file.
         opened: Opened,
         /// Where we were, or the start.
-        cursor: Cursor,
+        cursor: Box<Cursor>,
+        /// The ends of what was read before it.
+        seen: Seen,
         /// The generation that goes on.
         generation: Option<i64>,
         /// The generation whose place a new one takes.
@@ -47,28 +51,34 @@ impl Start {
         searched: Option<(u64, u64)>,
     ) -> io::Result<Self> {
         let opened = read::open(&found.path, found.encoding)?;
-        let goes_on = match known {
-            Some(known) => {
-                !found.hint.place.is_document()
-                    && plan::plan(&known.cursor, &opened.stat) != Plan::Restart
-                    && opened.matches(&known.cursor)?
-            }
-            None => false,
+        let seen = match known {
+            Some(_) if found.hint.place.is_document() => None,
+            Some(known) if plan::plan(&known.cursor, &opened.stat) == Plan::Restart => None,
+            Some(known) => opened.resume(&known.cursor)?,
+            None => None,
         };
-        let Some(known) = known.filter(|_| goes_on) else {
-            let replaces = known.map(|known| known.generation);
-            return Ok(Self::At { opened, cursor: Cursor::default(), generation: None, replaces });
+        let (Some(known), Some(seen)) = (known, seen) else {
+            return Ok(Self::afresh(opened, known.map(|known| known.generation)));
         };
         let cursor = known.cursor;
         if let Some((position, to)) = searched.filter(|_| found.encoding == Encoding::Plain)
             && position == cursor.position
+            && !known.gone
         {
             let (searched, ended) = search(&opened, to)?;
             if !ended {
                 return Ok(Self::Unfinished { position, searched });
             }
         }
-        Ok(Self::At { opened, cursor, generation: Some(known.generation), replaces: None })
+        let generation = Some(known.generation);
+        let cursor = Box::new(cursor);
+        Ok(Self::At { opened, cursor, seen, generation, replaces: None })
+    }
+
+    /// From the first byte, in place of what was read before, if anything was.
+    pub(super) fn afresh(opened: Opened, replaces: Option<i64>) -> Self {
+        let (cursor, seen) = (Box::default(), Seen::default());
+        Self::At { opened, cursor, seen, generation: None, replaces }
     }
 }
 
@@ -87,6 +97,13 @@ fn search(opened: &Opened, from: u64) -> io::Result<(u64, bool)> {
     }
 }
 
+/// Where a file belongs, and since when it has been there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Origin {
+    pub(super) root_id: i64,
+    pub(super) first_seen_ms: i64,
+}
+
 /// A file in the middle of being read.
 #[derive(Debug)]
 pub(super) struct Reading {
@@ -95,90 +112,105 @@ pub(super) struct Reading {
     pub(super) replaces: Option<i64>,
     /// Bytes read in a row, for fairness.
     pub(super) turn_bytes: u64,
+    began: u64,
     from: u64,
-    /// The frame that holds the last complete line: (start in the file, decoded start).
-    frame: (u64, u64),
     state: State,
     chunks: Chunks,
     splitter: Splitter,
-    damaged_before: u64,
+    /// The last place to begin again at that lies at or before the last complete line.
+    mark: Mark,
+    /// Damage that has been told in a batch.
+    damaged_told: u64,
+    /// The ends of all that was read, and of all up to the last complete line.
+    read: Seen,
+    done: Seen,
 }
 
 impl Reading {
+    /// Goes on where `start` says, with the adapter in `state`; `None`: there is nothing to read.
     pub(super) fn new(
         found: Found,
-        opened: Opened,
-        cursor: &Cursor,
-        generation: Option<i64>,
-        replaces: Option<i64>,
+        start: Start,
         state: State,
-    ) -> io::Result<Self> {
-        Ok(Self {
+        limits: Limits,
+    ) -> io::Result<Option<Self>> {
+        let Start::At { opened, cursor, seen, generation, replaces } = start else {
+            return Ok(None);
+        };
+        let chunks = opened.into_chunks(&cursor, seen.clone(), limits.chunk_bytes)?;
+        Ok(Some(Self {
             found,
             generation,
             replaces,
             turn_bytes: 0,
+            began: cursor.position,
             from: cursor.position,
-            frame: (cursor.frame_at, cursor.frame_position),
             state,
-            chunks: opened.into_chunks(cursor)?,
+            mark: chunks.mark().clone(),
+            chunks,
             splitter: Splitter::new(cursor.position),
-            damaged_before: 0,
-        })
+            damaged_told: 0,
+            read: seen.clone(),
+            done: seen,
+        }))
+    }
+
+    /// Whether a line was completed since it was taken up. Before that it must not give way: what was
+    /// read would be read again, and two files with giant lines would hinder each other for ever.
+    pub(super) fn has_advanced(&self) -> bool {
+        self.from > self.began
+    }
+
+    /// How far the unfinished last line of a plain file has been read: where it begins, and to where.
+    pub(super) fn unfinished(&self) -> Option<(u64, u64)> {
+        let pending = self.splitter.pending_bytes();
+        let position = self.splitter.position();
+        (pending > 0).then_some((position, position.saturating_add(pending)))
     }
 
     /// The next part of the file, parsed; with its bytes, and whether the file has no more now.
     pub(super) fn batch(
         &mut self,
-        root_id: i64,
-        first_seen_ms: i64,
+        origin: Origin,
+        limits: Limits,
         work: &mut Work,
     ) -> io::Result<(Batch, usize, bool)> {
-        let mut records = Vec::new();
-        let mut flaws = Flaws::default();
+        let mut parts = Parts::default();
         let mut bytes = 0;
         let mut end = false;
         if self.found.hint.place.is_document() {
-            bytes = self.document(&mut records, &mut flaws)?;
+            bytes = self.document(&mut parts)?;
             end = true;
         }
         let mut chunk = Vec::new();
-        while !end && bytes < STEP_BYTES_MAX && records.len() < STEP_RECORDS_MAX {
-            if !self.chunks.next_into(&mut chunk)? {
-                end = true;
-                break;
-            }
+        while !end && bytes < limits.step_bytes && parts.records < limits.step_records {
+            end = !self.chunks.next_into(&mut chunk)?;
             bytes += chunk.len();
             let state = &mut self.state;
+            let before = self.splitter.position() + self.splitter.pending_bytes();
             self.splitter.feed(&chunk, |line| {
                 work.lines_parsed += 1;
-                parse(state, line, &mut records, &mut flaws);
+                parts.take(state, line);
             });
-            if let Some(frame) = self.chunks.frame()
-                && self.splitter.pending_bytes() == 0
-            {
-                self.frame = frame;
-            }
+            self.follow(&chunk, before);
         }
         work.bytes_parsed += bytes as u64;
         self.turn_bytes += bytes as u64;
-        let to = self.cursor(end)?;
-        let damaged = self.chunks.damaged - self.damaged_before;
-        self.damaged_before = self.chunks.damaged;
+        let to = self.cursor(end);
+        let damaged = self.mark.damaged - self.damaged_told;
+        self.damaged_told = self.mark.damaged;
         let batch = Batch {
             generation: self.generation,
             replaces: self.replaces,
-            root_id,
-            first_seen_ms,
+            root_id: origin.root_id,
+            first_seen_ms: origin.first_seen_ms,
             agent: self.found.agent,
             place: self.found.hint.place,
             path: self.found.path.as_os_str().as_bytes().to_vec(),
             stem: self.found.hint.stem.clone(),
             from: self.from,
             state: serde_json::to_string(&self.state).map_err(io::Error::other)?,
-            key: self.state.key(),
-            records,
-            flaws,
+            parts: parts.all_of(&self.state),
             damaged,
             to,
         };
@@ -186,71 +218,108 @@ impl Reading {
         Ok((batch, bytes, end))
     }
 
+    /// Remembers the ends of what was read, and where to begin again. `at` is the chunk's offset.
+    fn follow(&mut self, chunk: &[u8], at: u64) {
+        let complete = self.splitter.position().saturating_sub(at);
+        let complete = usize::try_from(complete).unwrap_or(usize::MAX).min(chunk.len());
+        if complete > 0 {
+            self.done = self.read.clone();
+            self.done.pass(chunk.get(..complete).unwrap_or_default());
+        }
+        self.read.pass(chunk);
+        // A line that goes over the end of its frame is begun again from that frame.
+        if self.chunks.mark().decoded <= self.splitter.position() {
+            self.mark = self.chunks.mark().clone();
+        }
+    }
+
     /// The cursor behind what has been read. What the file was is noted only at its end, so that a
     /// kill before leaves it looking changed.
-    fn cursor(&self, end: bool) -> io::Result<Cursor> {
+    fn cursor(&self, end: bool) -> Cursor {
         let position = self.splitter.position();
-        let (frame_at, frame_position) = match self.found.encoding {
-            Encoding::Plain => (position, position),
-            Encoding::ZstdFrames if end => self.chunks.frame().unwrap_or(self.frame),
-            Encoding::ZstdFrames => self.frame,
-            Encoding::ZstdStream => (0, 0),
+        let (frame_at, frame_position, seen) = match self.found.encoding {
+            Encoding::Plain => (position, position, &self.done),
+            Encoding::ZstdFrames => (self.mark.at, self.mark.decoded, &self.mark.seen),
+            Encoding::ZstdStream => (0, 0, &self.done),
         };
-        // A line that goes over the end of its frame is begun again from that frame.
-        let (frame_at, frame_position) =
-            if frame_position > position { self.frame } else { (frame_at, frame_position) };
-        let (head, tail) = self.chunks.opened.windows(position, frame_at)?;
+        let (head, tail) = seen.windows();
         let stat = if end { self.chunks.opened.stat } else { Stat::default() };
-        Ok(Cursor { stat, position, frame_at, frame_position, head, tail })
+        let in_damage = self.mark.in_damage;
+        Cursor { stat, position, frame_at, frame_position, in_damage, head, tail }
     }
 
     /// A whole document as one line; its length.
-    fn document(
-        &mut self,
-        records: &mut Vec<(Record, i64)>,
-        flaws: &mut Flaws,
-    ) -> io::Result<usize> {
+    fn document(&mut self, parts: &mut Parts) -> io::Result<usize> {
         let (mut whole, mut chunk) = (Vec::new(), Vec::new());
-        while self.chunks.next_into(&mut chunk)? && whole.len() <= DOCUMENT_BYTES_MAX {
+        while whole.len() <= DOCUMENT_BYTES_MAX && self.chunks.next_into(&mut chunk)? {
             whole.extend_from_slice(&chunk);
         }
+        self.done.pass(&whole);
         if whole.len() <= DOCUMENT_BYTES_MAX {
             for byte in whole.iter_mut().filter(|byte| **byte == b'\n') {
                 *byte = b' ';
             }
             let line = Line::Whole { bytes: &whole, offset: 0 };
-            parse(&mut self.state, line, records, flaws);
+            parts.take(&mut self.state, line);
         }
         self.splitter = Splitter::new(whole.len() as u64);
         Ok(whole.len())
     }
 }
 
-/// One line's records, each message with the hash of its object's bytes.
-fn parse(state: &mut State, line: Line<'_>, records: &mut Vec<(Record, i64)>, flaws: &mut Flaws) {
-    let mut found = Vec::new();
-    let (bytes, offset) = match line {
-        Line::Whole { bytes, offset } => {
-            flaws.add(read_line(state, bytes, offset, &mut found));
-            (bytes, offset)
-        }
-        Line::Oversized { head, tail, span } => {
-            flaws.add(read_oversized(state, head, tail, span, &mut found));
-            (&[][..], span.offset)
-        }
-    };
-    let mut last: Option<(Span, i64)> = None;
-    for record in found {
-        let hash = match (&record.what, last) {
-            (What::Message(_), Some((span, hash))) if span == record.span => hash,
-            (What::Message(_), _) => {
-                let hash = object_hash(bytes, offset, record.span);
-                last = Some((record.span, hash));
-                hash
+/// What lines say, by the session that the file tells with them.
+#[derive(Debug, Default)]
+struct Parts {
+    parts: Vec<Part>,
+    /// Records in all of them.
+    records: usize,
+}
+
+impl Parts {
+    /// One line's records, each message with the hash of its object's bytes.
+    fn take(&mut self, state: &mut State, line: Line<'_>) {
+        let mut found = Vec::new();
+        let (bytes, offset, flaws) = match line {
+            Line::Whole { bytes, offset } => {
+                (bytes, offset, read_line(state, bytes, offset, &mut found))
             }
-            _ => 0,
+            Line::Oversized { head, tail, span } => {
+                (&[][..], span.offset, read_oversized(state, head, tail, span, &mut found))
+            }
         };
-        records.push((record, hash));
+        let Some(part) = self.of(state) else { return };
+        part.flaws.add(flaws);
+        let before = part.records.len();
+        let mut last: Option<(Span, i64)> = None;
+        for record in found {
+            let hash = match (&record.what, last) {
+                (What::Message(_), Some((span, hash))) if span == record.span => hash,
+                (What::Message(_), _) => {
+                    let hash = object_hash(bytes, offset, record.span);
+                    last = Some((record.span, hash));
+                    hash
+                }
+                _ => 0,
+            };
+            part.records.push((record, hash));
+        }
+        let taken = part.records.len() - before;
+        self.records += taken;
+    }
+
+    /// The part of the session that the file tells now.
+    fn of(&mut self, state: &State) -> Option<&mut Part> {
+        let same = self.parts.last().is_some_and(|part| part.key == state.key());
+        if !same {
+            self.parts.push(Part { key: state.key(), ..Part::default() });
+        }
+        self.parts.last_mut()
+    }
+
+    /// All of them; the last one is that of the session told at the end.
+    fn all_of(mut self, state: &State) -> Vec<Part> {
+        self.of(state);
+        self.parts
     }
 }
 

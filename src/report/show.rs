@@ -12,6 +12,8 @@ use crate::text;
 const MESSAGES_SHOWN: usize = 12;
 /// Cells of the names of facts.
 const NAME_CELLS: usize = 14;
+/// Where the snapshot cuts a title or a text, characters.
+const CUT_CHARS: usize = 200;
 /// A line of text is not made narrower than this, whatever the terminal.
 const TEXT_CELLS_MIN: usize = 16;
 
@@ -64,6 +66,13 @@ impl Page {
 
     /// A line behind a lead; what does not fit goes on below, indented by as much.
     fn line(&mut self, lead: &str, line: &str, paint: Paint) {
+        let cut = self.style.glyphs.cut();
+        let recut = match line.strip_suffix('…') {
+            // The snapshot cut it, so the mark is ours and not the transcript's.
+            Some(head) if line.chars().count() >= CUT_CHARS => format!("{head}{cut}"),
+            Some(_) | None => line.to_owned(),
+        };
+        let line = recut.as_str();
         let lead_cells = text::width(lead);
         let parts = match self.style.width {
             Width::Free => vec![line.to_owned()],
@@ -76,7 +85,7 @@ impl Page {
             let plain = format!("{lead}{part}");
             let whole = match self.style.width {
                 Width::Cells(cells) if text::width(&plain) > cells => {
-                    text::cut_with(&plain, cells, self.style.glyphs.cut()).into_owned()
+                    text::cut_with(&plain, cells, cut).into_owned()
                 }
                 Width::Cells(_) | Width::Free => {
                     format!("{lead}{}", paint_in(part, paint, self.style.colour))
@@ -221,7 +230,9 @@ fn why(page: &mut Page, tried: &[Tried]) {
         };
         let parts = [&rule.rule, &rule.test].map(|part| text::line(part).into_owned());
         let line: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        page.line(&format!("  {mark} "), &page.style.glyphs.own(&line.join(": ")), paint);
+        let basis = if rule.decided { format!(" ({})", rule.basis) } else { String::new() };
+        let line = format!("{}{basis}", line.join(": "));
+        page.line(&format!("  {mark} "), &page.style.glyphs.own(&line), paint);
         for evidence in &rule.evidence {
             if !told.contains(&evidence.as_str()) {
                 told.push(evidence);

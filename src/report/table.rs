@@ -34,7 +34,7 @@ const COLUMNS: [Column; 11] = [
     Column { head: "", rank: 0, least: 1, most: 1, side: Side::Left },
     Column { head: "STATUS", rank: 0, least: 20, most: 20, side: Side::Left },
     Column { head: "QUIET", rank: 1, least: 6, most: 6, side: Side::Right },
-    Column { head: "DOING", rank: 2, least: 16, most: 36, side: Side::Left },
+    Column { head: "DOING", rank: 2, least: 16, most: 42, side: Side::Left },
     Column { head: "AGENT", rank: 3, least: 6, most: 6, side: Side::Left },
     Column { head: "PROJECT", rank: 4, least: 14, most: PROJECT_CELLS, side: Side::Left },
     Column { head: "BRANCH", rank: 7, least: 6, most: 20, side: Side::Left },
@@ -114,9 +114,9 @@ fn beside(snapshot: &Snapshot) -> Vec<String> {
     if !mirror.complete {
         beside.push("not all transcripts are read yet".to_owned());
     }
-    if let Some(pid) = mirror.writer_pid.filter(|_| !mirror.writer) {
-        let state = if mirror.writer_stalled { "stalled" } else { "at work" };
-        beside.push(format!("writer {state}, pid {pid}"));
+    // One at work is told on stderr: here its pid would differ from run to run.
+    if let Some(pid) = mirror.writer_pid.filter(|_| !mirror.writer && mirror.writer_stalled) {
+        beside.push(format!("writer stalled, pid {pid}"));
     }
     // A pass of this minute is now, and naming it would differ from run to run.
     if let Some(as_of) = snapshot.as_of_ms {
@@ -266,11 +266,11 @@ fn nothing(snapshot: &Snapshot, style: Style) -> String {
     lines.push(plain(match snapshot.mirror.files {
         0 => {
             "Start claude, codex or dsh and run this again, or name another folder with \
-             --root AGENT=PATH; `lullwatch doctor` tells what was looked for and why."
+             --root AGENT=PATH."
         }
         _ => {
             "Transcripts were read, but none of their sessions is listed: --since and --agent may \
-             hide them; `lullwatch doctor` tells what was found."
+             hide them."
         }
     }));
     super::show::wrapped(&lines, style)

@@ -1,8 +1,11 @@
 //! One session opened.
 
 use super::session::Around;
-use super::{Beside, Detail, MessageRow, Pointer, Transition, bracket, load, sort, why};
-use crate::lifecycle::Entity;
+use super::{
+    Beside, Compaction, Detail, MessageRow, Pointer, Session, Transition, bracket, load, sort, why,
+};
+use crate::compaction::{BracketEvidence, Fold};
+use crate::lifecycle::{Entity, Status};
 use crate::store::query::{self, Wanted};
 use crate::store::transitions::{self, TransitionRow};
 use crate::store::{Result, Tx};
@@ -21,21 +24,41 @@ pub(super) fn detail_around(tx: &Tx<'_>, row_id: i64, around: &Around) -> Result
         return Ok(None);
     };
     let fold = row.facts().unwrap_or_default().compaction;
+    let status = row.verdict.as_ref().map_or(Status::Running, |verdict| verdict.status);
+    let evidence = around.bracket_evidence(&row, status, &fold);
     let Some(session) = load::sessions(vec![row], around).pop() else { return Ok(None) };
     let below = query::sessions(tx, Wanted::Ids(around.family.below(row_id)))?;
     let mut children = load::sessions(below.rows, around);
     sort::sort(&mut children);
     Ok(Some(Detail {
-        why: why::tried(tx, &session, around.windows, around.now_ms)?,
+        why: why::tried(tx, &session, around)?,
         transitions: transitions::of_entity(tx, Entity::session(row_id))?
             .into_iter()
             .map(transition)
             .collect(),
-        brackets: bracket::newest(&fold, &bracket::evidence(session.status), around.now_ms),
+        brackets: brackets(&session, &fold, &evidence, around.now_ms),
         messages: query::messages(tx, row_id, MESSAGES_MAX)?.into_iter().map(message).collect(),
         children,
         session,
     }))
+}
+
+/// The newest brackets, before them one that only a hook tells of.
+fn brackets(
+    session: &Session,
+    fold: &Fold,
+    evidence: &BracketEvidence,
+    now_ms: i64,
+) -> Vec<Compaction> {
+    // Of a sub-agent the status is derived, so it is known only now.
+    let evidence = BracketEvidence { session_ended: session.status.is_terminal(), ..*evidence };
+    let mut newest = bracket::newest(fold, &evidence, now_ms);
+    let logged =
+        newest.first().is_some_and(|logged| logged.started_ms == session.compaction.started_ms);
+    if session.compaction.bracket == "open" && !logged {
+        newest.insert(0, session.compaction.clone());
+    }
+    newest
 }
 
 /// Transitions by their ids, each with the name of what it is about, in the order of their ids.

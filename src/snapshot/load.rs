@@ -5,11 +5,15 @@ use super::{
     AuditCounts, Beside, LedgerCount, LedgerWhich, Mirror, PANE_ROWS_MAX, Picture, Query, Session,
     Snapshot, attention, filter, rows, sort,
 };
+use crate::lifecycle::presence::Here;
 use crate::store::query::{self, SessionRow, Wanted};
-use crate::store::{Result, Tx, ledger, meta};
+use crate::store::{Result, Tx, evidence, ledger, meta};
 
 /// The consumer whose acknowledgements settle what asks for attention.
 pub(super) const OPERATOR: &str = "operator";
+
+/// What a look at processes said is believed for so long, ms: a writer looks at least every 30 s.
+const BELIEVED_MS: i64 = 120_000;
 
 /// A snapshot for `now_ms`, in the caller's one transaction.
 pub fn load(tx: &Tx<'_>, query: &Query, beside: &Beside, now_ms: i64) -> Result<Snapshot> {
@@ -67,7 +71,17 @@ pub(super) fn around(tx: &Tx<'_>, beside: &Beside, now_ms: i64) -> Result<Around
         damaged: query::damaged(tx)?,
         fresh_ends: query::unacknowledged_ends(tx, OPERATOR, news_from_ms)?,
         family: super::family::Family::new(&kin),
+        observed: evidence::all(tx)?,
+        here: here(beside, now_ms),
+        clock_stepped_ms: meta::clock_stepped_ms(tx)?,
     })
+}
+
+/// Where this process stands, while the last look at processes is not long ago.
+fn here(beside: &Beside, now_ms: i64) -> Option<Here> {
+    let looked_ms = beside.probed_ms?;
+    let fresh = now_ms.saturating_sub(looked_ms) <= BELIEVED_MS;
+    beside.scope.as_deref().filter(|_| fresh).and_then(Here::parse)
 }
 
 /// Sessions from rows; rows that are no session yet fall out.

@@ -117,6 +117,8 @@ pub struct Tried {
     pub held: bool,
     /// Whether it decided: the first that held.
     pub decided: bool,
+    /// `observed` or `inferred`: whether what it says was seen, or is concluded.
+    pub basis: &'static str,
     /// What it rests on.
     pub evidence: Vec<String>,
 }
@@ -220,4 +222,8 @@ pub struct Beside {
     pub mirror: Mirror,
     /// When the last complete pass ended, ms.
     pub as_of_ms: Option<i64>,
+    /// Where this process stands: host, boot, pid namespace (JSON).
+    pub scope: Option<String>,
+    /// When a writer last looked at processes, as far as is known, ms.
+    pub probed_ms: Option<i64>,
 }

@@ -1,14 +1,18 @@
 //! One session as shown, from its row and from what was read beside it; pure.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::attention::{self, Stakes};
 use super::bracket::{self, Standing};
 use super::family::Family;
-use super::phase::{self, Bracket, Ended, Holder, Signs, Tail};
+use super::phase::{self, Asks, Bracket, Ended, Holder, Signs, Tail};
 use super::{Notice, Phase, Process, Reason, Session, Tokens};
+use crate::compaction::{BracketEvidence, Fold};
+use crate::lifecycle::decide;
+use crate::lifecycle::presence::{Here, Presence, Trust, Wait, presence};
 use crate::lifecycle::{Basis, Status, Windows, sign_of_life_ms};
-use crate::store::query::{Facts, Outcome, SessionRow, TitleKind, Turn, VerdictRow};
+use crate::store::evidence::Evidence;
+use crate::store::query::{Agent, Facts, Outcome, SessionRow, TitleKind, Turn, VerdictRow};
 use crate::text;
 
 /// Characters of a title, of an error's text and of a last text.
@@ -29,6 +33,55 @@ pub(super) struct Around {
     pub(super) fresh_ends: HashSet<i64>,
     /// Who is whose child.
     pub(super) family: Family,
+    /// What was observed beside the transcripts, by session.
+    pub(super) observed: HashMap<i64, Vec<Evidence>>,
+    /// Where this process stands, if observations made there are of use now.
+    pub(super) here: Option<Here>,
+    /// When the clock was last seen to jump, ms.
+    pub(super) clock_stepped_ms: Option<i64>,
+}
+
+impl Around {
+    /// What was observed of a session.
+    pub(super) fn observed(&self, id: i64) -> &[Evidence] {
+        self.observed.get(&id).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// How far that is believed.
+    fn trust(&self) -> Trust<'_> {
+        self.here.as_ref().map_or(Trust::Stale, Trust::Standing)
+    }
+
+    /// What that says together.
+    fn presence(&self, row: &SessionRow) -> Presence {
+        let in_registry = match row.agent {
+            Agent::Claude => true,
+            Agent::Codex | Agent::Dsh => false,
+        };
+        presence(self.observed(row.id), self.trust(), row.own_clock_ms, in_registry)
+    }
+
+    /// Who has a session open, as far as that is believed.
+    pub(super) fn holder(&self, id: i64) -> decide::Holder {
+        presence(self.observed(id), self.trust(), None, true).holder
+    }
+
+    /// The evidence for a session's brackets.
+    pub(super) fn bracket_evidence(
+        &self,
+        row: &SessionRow,
+        status: Status,
+        fold: &Fold,
+    ) -> BracketEvidence {
+        bracket::evidence(
+            status,
+            fold,
+            self.observed(row.id),
+            &self.presence(row),
+            self.here.is_some(),
+            self.clock_stepped_ms,
+        )
+    }
 }
 
 /// The session of a row; `None` for one that is none yet: not admitted, or nested without a stamp.
@@ -37,7 +90,8 @@ pub(super) fn session(row: SessionRow, around: &Around) -> Option<Session> {
     let readable = read.is_some();
     let facts = read.unwrap_or_default();
     let judged = judge(&row, &facts, around)?;
-    let notices = notices(&row, &facts, around, judged.ended_in_turn, readable);
+    let mut notices = notices(&row, &facts, around, judged.ended_in_turn, readable);
+    notices.extend(background(&facts, judged.verdict.status));
     Some(shown(row, facts, judged, notices, around))
 }
 
@@ -64,17 +118,19 @@ fn judge(row: &SessionRow, facts: &Facts, around: &Around) -> Option<Judged> {
     };
     let terminal = verdict.status.is_terminal();
     let unchecked = !terminal && !row.nested && is_past_due(row, around);
-    let process = Process::default();
-    let evidence = bracket::evidence(verdict.status);
+    let presence = around.presence(row);
+    let evidence = around.bracket_evidence(row, verdict.status, &facts.compaction);
     let standing = bracket::standing(&facts.compaction, &evidence, now_ms);
-    let phase = phase_of(facts, terminal, standing.running, &process);
+    let announced = presence.compacting.as_ref().filter(|_| !terminal);
+    let standing = bracket::with_announced(standing, announced, now_ms);
+    let phase = phase_of(facts, terminal, standing.running, &presence);
     let ended_in_turn = terminal && facts.turn == Turn::Open;
     let attention = attention::needs_human(&Stakes {
         live: verdict.status.is_live(),
         unchecked,
         phase,
         stuck: standing.stuck,
-        process_waits: says_waiting(&process),
+        process_waits: says_waiting(&presence),
         fresh_end_in_turn: ended_in_turn && around.fresh_ends.contains(&row.id),
     });
     Some(Judged {
@@ -84,7 +140,7 @@ fn judge(row: &SessionRow, facts: &Facts, around: &Around) -> Option<Judged> {
         last_activity_ms,
         unchecked,
         ended_in_turn,
-        process,
+        process: process(&presence),
         standing,
         phase,
         attention,
@@ -221,23 +277,49 @@ fn reason(verdict: VerdictRow) -> Reason {
     }
 }
 
-fn phase_of(facts: &Facts, terminal: bool, compacting: bool, process: &Process) -> Option<Phase> {
+fn phase_of(facts: &Facts, terminal: bool, compacting: bool, seen: &Presence) -> Option<Phase> {
     let calls: Vec<&str> = facts.open_calls.iter().map(|call| call.name.as_str()).collect();
     phase::phase(&Signs {
         ended: if terminal { Ended::Yes } else { Ended::No },
         bracket: if compacting { Bracket::Running } else { Bracket::Quiet },
-        asks: None,
+        asks: seen.wait.as_ref().map(asks),
         approvals: facts.approvals.len(),
         calls: &calls,
         turn: facts.turn,
         last_turn: facts.last_turn,
         tail: if facts.trailer { Tail::Trailer } else { Tail::Plain },
-        holder: if process.alive == Some(true) { Holder::Alive } else { Holder::Unknown },
+        holder: if seen.alive == Some(true) { Holder::Alive } else { Holder::Unknown },
     })
 }
 
-fn says_waiting(process: &Process) -> bool {
-    process.alive == Some(true) && process.state.as_deref() == Some("waiting")
+/// An answer where the process says so, or where the tool is one that asks; else leave to go on.
+fn asks(wait: &Wait) -> Asks {
+    let what = wait.what.as_deref().unwrap_or_default();
+    let answer = what == "input needed"
+        || what.starts_with("elicitation")
+        || phase::QUESTION_TOOLS.contains(&what);
+    if answer { Asks::Answer } else { Asks::Approval }
+}
+
+/// A process that is verified alive says so; a hook alone shows no process.
+fn says_waiting(seen: &Presence) -> bool {
+    seen.alive == Some(true) && seen.wait.as_ref().is_some_and(|wait| wait.source == "registry")
+}
+
+fn process(seen: &Presence) -> Process {
+    match (&seen.shown, &seen.wait) {
+        (Some(shown), _) => Process {
+            alive: seen.alive,
+            pid: shown.pid,
+            state: shown.state.clone(),
+            source: Some(shown.source),
+        },
+        (None, Some(_)) => {
+            let state = Some("waiting".to_owned());
+            Process { alive: None, pid: None, state, source: Some("hook") }
+        }
+        (None, None) => Process::default(),
+    }
 }
 
 /// The newest call without a result, while a tool is what the session is about.
@@ -267,6 +349,23 @@ fn error(raw: &str) -> Option<String> {
     let (code, text) = raw.split_once(' ').unwrap_or((raw, ""));
     let whole = format!("{} {}", text::line(code), text::line_up_to(text, TEXT_CHARS));
     Some(whole.trim().to_owned()).filter(|whole| !whole.is_empty())
+}
+
+/// Work behind the conversation of a session that is not over: what it says of itself.
+fn background(facts: &Facts, status: Status) -> Option<Notice> {
+    let (shells, others) = (facts.background.shells.len(), facts.background.others());
+    if !status.is_live() || facts.background.is_empty() {
+        return None;
+    }
+    let count = |count: u64, one: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        more => Some(format!("{more} {one}s")),
+    };
+    let shells = count(u64::try_from(shells).unwrap_or(u64::MAX), "shell");
+    let told: Vec<String> = [shells, count(others, "sub-agent")].into_iter().flatten().collect();
+    let text = format!("at work in the background: {}, as it says itself", told.join(" and "));
+    Some(Notice { code: "background".to_owned(), text })
 }
 
 fn notices(

@@ -11,6 +11,7 @@
 
 mod about;
 mod assistant;
+mod background;
 mod bracket;
 mod envelope;
 mod line;
@@ -219,7 +220,10 @@ impl State {
             Said::User(user) => self.user(user, line),
             Said::Assistant(assistant) => self.assistant(assistant, line),
             Said::System(system) => self.system(system, line),
-            Said::Queued(queued) => queued.rows(line),
+            Said::Queued(queued) => {
+                queued.rows(line);
+                background::notice(queued.prompt(), line);
+            }
             Said::Attachment | Said::Progress => {}
         }
         self.tail(line);
@@ -237,9 +241,11 @@ impl State {
         let _ = self.next_record(line);
         let done = TurnMark::CloseIfOpen(Outcome::Completed);
         match system {
-            System::TurnDuration | System::StopHooks { blocked: false } => {
+            System::TurnDuration => {
                 line.say(What::Turn(done));
+                background::turn_over(line);
             }
+            System::StopHooks { blocked: false } => line.say(What::Turn(done)),
             System::Boundary => {
                 self.compaction(Half::Boundary, line);
                 let said = line.envelope.content.and_then(|content| word(Some(content), ID_CHARS));

@@ -4,6 +4,10 @@
 //! and a session is a pure merge of its live generations' facts and the titles addressed to it. So
 //! the order of files, the borders of batches, moves and rewrites cannot matter.
 
+mod behind;
+
+pub use behind::Behind;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -122,6 +126,9 @@ pub struct Facts {
     pub context_window: Option<u64>,
     /// Bracket state.
     pub compaction: compaction::Fold,
+    /// What goes on behind the conversation.
+    #[serde(skip_serializing_if = "Behind::is_empty")]
+    pub background: Behind,
     /// Record types this version does not know, by name.
     pub unknown: BTreeMap<String, u64>,
     /// Things an operator should see.
@@ -172,6 +179,7 @@ impl Facts {
             What::Branch(branch) => replace(&mut self.branch, branch),
             What::Model(model) => replace(&mut self.model, model),
             What::Version(version) => replace(&mut self.version, version),
+            What::Background(said) => self.background.fold(said),
             What::Unknown(kind) => self.unknown(kind),
             What::Notice(notice) => {
                 if !self.notices.contains(notice) && self.notices.len() < NOTICES_MAX {
@@ -212,6 +220,14 @@ impl Facts {
             flaws: before.flaws,
             ..Self::default()
         };
+    }
+
+    /// What stays of a session when all that it was read from is gone: what it is, not what it did.
+    #[must_use]
+    pub fn without_content(mut self) -> Self {
+        let (title, source) = (self.title.take(), self.title_source.take());
+        self.reset();
+        Self { title, title_source: source, compaction: compaction::Fold::default(), ..self }
     }
 
     fn activity(&mut self, at_ms: Option<i64>, observed_ms: i64) {

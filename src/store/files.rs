@@ -15,6 +15,8 @@ pub struct FileRow {
     pub agent: String,
     /// Raw bytes of the path.
     pub path: Vec<u8>,
+    /// The place's word.
+    pub place: String,
     /// Stem of its name.
     pub stem: String,
     /// Device, inode, size, ctime (ns), mtime (ms).
@@ -23,6 +25,8 @@ pub struct FileRow {
     pub position: i64,
     /// Start in the file, and decoded offset, of the frame in which reading goes on.
     pub frame: (i64, i64),
+    /// That place lies inside a broken compressed part, which has been counted.
+    pub in_damage: bool,
     /// Length and hash of the head window.
     pub head: (i64, i64),
     /// Length and hash of the tail window.
@@ -40,6 +44,8 @@ pub struct Advance {
     pub position: i64,
     /// As in [`FileRow`].
     pub frame: (i64, i64),
+    /// As in [`FileRow`].
+    pub in_damage: bool,
     /// As in [`FileRow`].
     pub head: (i64, i64),
     /// As in [`FileRow`].
@@ -65,12 +71,15 @@ pub struct NewFile<'a> {
     pub path: &'a [u8],
     /// Stem of its name.
     pub stem: &'a str,
-    /// When it was first seen, ms.
+    /// When it was first seen, ms; of one that takes another's place, when that one was.
     pub first_seen_ms: i64,
+    /// The generation whose place it takes.
+    pub replaces: Option<i64>,
 }
 
 const COLUMNS: &str = "id, root_id, agent, path, stem, dev, ino, size, ctime_ns, mtime_ms,
-    position, frame_at, frame_position, head_len, head_hash, tail_len, tail_hash, gone_ms";
+    position, frame_at, frame_position, head_len, head_hash, tail_len, tail_hash, gone_ms,
+    in_damage, place";
 
 fn file_row(row: &Row<'_>) -> rusqlite::Result<FileRow> {
     Ok(FileRow {
@@ -85,6 +94,8 @@ fn file_row(row: &Row<'_>) -> rusqlite::Result<FileRow> {
         head: (row.get(13)?, row.get(14)?),
         tail: (row.get(15)?, row.get(16)?),
         gone_ms: row.get(17)?,
+        in_damage: row.get(18)?,
+        place: row.get(19)?,
     })
 }
 
@@ -112,6 +123,12 @@ pub fn add_root(tx: &Tx<'_>, host: &str, agent: &str, path: &[u8], epoch_ms: i64
     Ok(id)
 }
 
+/// Whether any root was ever looked at.
+pub fn has_roots(tx: &Tx<'_>) -> Result<bool> {
+    let mut statement = tx.0.prepare_cached("SELECT EXISTS (SELECT 1 FROM roots)")?;
+    Ok(statement.query_row([], |row| row.get(0))?)
+}
+
 /// Every live generation.
 pub fn live_files(tx: &Tx<'_>) -> Result<Vec<FileRow>> {
     let sql = format!("SELECT {COLUMNS} FROM source_files WHERE live = 1");
@@ -120,10 +137,10 @@ pub fn live_files(tx: &Tx<'_>) -> Result<Vec<FileRow>> {
     Ok(rows)
 }
 
-/// One live generation.
-pub fn live_file(tx: &Tx<'_>, id: i64) -> Result<Option<FileRow>> {
-    let sql = format!("SELECT {COLUMNS} FROM source_files WHERE live = 1 AND id = ?1");
-    Ok(tx.0.prepare_cached(&sql)?.query_row([id], file_row).optional()?)
+/// The live generation of a path.
+pub fn live_file(tx: &Tx<'_>, path: &[u8]) -> Result<Option<FileRow>> {
+    let sql = format!("SELECT {COLUMNS} FROM source_files WHERE live = 1 AND path = ?1");
+    Ok(tx.0.prepare_cached(&sql)?.query_row([path], file_row).optional()?)
 }
 
 /// The adapter state of a generation, JSON.
@@ -138,7 +155,8 @@ pub fn insert(tx: &Tx<'_>, new: &NewFile<'_>) -> Result<Option<i64>> {
         tx.0.prepare_cached(
             "INSERT INTO source_files (root_id, agent, place, path, stem, dev, ino, size, ctime_ns,
                  mtime_ms, state, first_seen_ms)
-             VALUES (?1, ?2, ?3, ?4, ?5, 0, 0, 0, 0, 0, '', ?6)
+             VALUES (?1, ?2, ?3, ?4, ?5, 0, 0, 0, 0, 0, '',
+                 coalesce((SELECT first_seen_ms FROM source_files WHERE id = ?7), ?6))
              ON CONFLICT (path) WHERE live = 1 DO NOTHING",
         )?
         .execute(params![
@@ -147,22 +165,24 @@ pub fn insert(tx: &Tx<'_>, new: &NewFile<'_>) -> Result<Option<i64>> {
             new.place,
             new.path,
             new.stem,
-            new.first_seen_ms
+            new.first_seen_ms,
+            new.replaces
         ])?;
     Ok((changed == 1).then(|| tx.0.last_insert_rowid()))
 }
 
 /// Moves a cursor on, if it still stands where the reader found it. False: somebody was faster,
 /// and what was read must be dropped.
-pub fn advance(tx: &Tx<'_>, id: i64, from: i64, to: &Advance) -> Result<bool> {
+pub fn advance(tx: &Tx<'_>, id: i64, path: &[u8], from: i64, to: &Advance) -> Result<bool> {
     let [dev, ino, size, ctime_ns, mtime_ms] = to.stat;
     let changed =
         tx.0.prepare_cached(
             "UPDATE source_files SET dev = ?3, ino = ?4, size = ?5, ctime_ns = ?6, mtime_ms = ?7,
                  position = ?8, frame_at = ?9, frame_position = ?10, head_len = ?11,
                  head_hash = ?12, tail_len = ?13, tail_hash = ?14, state = ?15,
-                 skipped_lines = skipped_lines + ?16, damaged = damaged + ?17, gone_ms = NULL
-             WHERE id = ?1 AND position = ?2 AND live = 1",
+                 skipped_lines = skipped_lines + ?16, damaged = damaged + ?17, in_damage = ?18,
+                 gone_ms = NULL
+             WHERE id = ?1 AND position = ?2 AND live = 1 AND path = ?19",
         )?
         .execute(params![
             id,
@@ -181,7 +201,9 @@ pub fn advance(tx: &Tx<'_>, id: i64, from: i64, to: &Advance) -> Result<bool> {
             to.tail.1,
             to.state,
             to.skipped,
-            to.damaged
+            to.damaged,
+            to.in_damage,
+            path
         ])?;
     Ok(changed == 1)
 }
@@ -196,6 +218,13 @@ pub fn moved(tx: &Tx<'_>, id: i64, root_id: i64, path: &[u8], frame: (i64, i64))
     )?
     .execute(params![id, root_id, path, frame.0, frame.1])?;
     Ok(())
+}
+
+/// Whether a generation's file was found gone.
+pub fn is_gone(tx: &Tx<'_>, id: i64) -> Result<bool> {
+    let sql = "SELECT gone_ms IS NOT NULL FROM source_files WHERE id = ?1";
+    let gone = tx.0.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?;
+    Ok(gone.unwrap_or(false))
 }
 
 /// Notes that a file is gone (`Some`) or back.
@@ -240,6 +269,7 @@ pub fn delete_dead(tx: &Tx<'_>, rows_max: i64) -> Result<usize> {
     if i64::try_from(gone).unwrap_or(i64::MAX) >= rows_max {
         return Ok(gone);
     }
+    let sessions = sessions_of(tx, id)?;
     for sql in [
         "DELETE FROM usage WHERE generation = ?1 AND session_id IN
              (SELECT session_id FROM facts WHERE generation = ?1)",
@@ -248,6 +278,27 @@ pub fn delete_dead(tx: &Tx<'_>, rows_max: i64) -> Result<usize> {
         "DELETE FROM source_files WHERE id = ?1",
     ] {
         gone += tx.0.prepare_cached(sql)?.execute([id])?;
+    }
+    for session in sessions {
+        gone += forget(tx, session)?;
+    }
+    Ok(gone)
+}
+
+/// Deletes a session of which nothing is left: no generation names it and it never had a status.
+fn forget(tx: &Tx<'_>, session: i64) -> Result<usize> {
+    let unnamed = "DELETE FROM sessions WHERE id = ?1 AND status IS NULL AND origin = 'mirror'
+        AND NOT EXISTS (SELECT 1 FROM facts WHERE session_id = ?1)
+        AND NOT EXISTS (SELECT 1 FROM status_transitions
+            WHERE entity_type = 'session' AND entity_id = ?1)";
+    let mut gone = tx.0.prepare_cached(unnamed)?.execute([session])?;
+    if gone > 0 {
+        for sql in [
+            "DELETE FROM evidence WHERE session_id = ?1",
+            "DELETE FROM compactions WHERE session_id = ?1",
+        ] {
+            gone += tx.0.prepare_cached(sql)?.execute([session])?;
+        }
     }
     Ok(gone)
 }

@@ -1,15 +1,17 @@
 //! What the mirror writes: sessions, facts, messages, usage and titles, in the transaction that
-//! moves the cursor; and the merge that makes a session of its live generations.
+//! moves the cursor. What a session is in sum, [`super::merge`] makes of it.
 
 use rusqlite::{OptionalExtension, params};
 
 use super::{Result, StoreError, Tx};
-use crate::source::facts::{self, Counts, Facts, Part, TitleRow};
-use crate::source::{Kind, Message, MessageSource, Record, SessionKey, Title, TitleKind, Tokens};
+use crate::source::facts::Facts;
+use crate::source::{Message, MessageSource, Record, SessionKey, Title, Tokens};
 
 /// Rows of one physical object get ids next to each other; an object is longer than its rows are
 /// many, so they cannot reach the next one's.
 const GENERATION_SHIFT: i64 = 40;
+/// More tokens than any request has; so sums of them stay in 64 bits, whatever a file says.
+const TOKENS_MAX: i64 = 1 << 40;
 
 /// The row of a session, made if it is not there.
 pub fn session(tx: &Tx<'_>, host: &str, agent: &str, key: &SessionKey, root: i64) -> Result<i64> {
@@ -79,9 +81,13 @@ pub struct NewMessage<'a> {
     pub hash: i64,
 }
 
-/// Inserts a message; false when its native id is there already in this generation and session.
+/// Inserts a message; false when its native id is there already in this generation and session, or
+/// when it lies beyond what an id can tell (1 TiB).
 pub fn add_message(tx: &Tx<'_>, new: &NewMessage<'_>) -> Result<bool> {
     let offset = new.record.span.offset.cast_signed();
+    if offset < 0 || offset.saturating_add(new.nth) >> GENERATION_SHIFT != 0 {
+        return Ok(false);
+    }
     let id = (new.generation << GENERATION_SHIFT) | (offset + new.nth);
     let changed =
         tx.0.prepare_cached(
@@ -123,10 +129,10 @@ pub fn add_usage(tx: &Tx<'_>, generation: i64, session: i64, key: i64, used: Tok
         session,
         key,
         generation,
-        used.input,
-        used.cache_read,
-        used.cache_write,
-        used.output
+        used.input.clamp(0, TOKENS_MAX),
+        used.cache_read.clamp(0, TOKENS_MAX),
+        used.cache_write.clamp(0, TOKENS_MAX),
+        used.output.clamp(0, TOKENS_MAX)
     ])?;
     Ok(())
 }
@@ -137,6 +143,38 @@ pub fn sharers(tx: &Tx<'_>, session: i64, key: i64) -> Result<Vec<i64>> {
     let mut statement = tx.0.prepare_cached(sql)?;
     let rows =
         statement.query_map([session, key], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    Ok(rows)
+}
+
+/// Every session that has a usage key in common with this one, itself included.
+pub fn all_sharers(tx: &Tx<'_>, session: i64) -> Result<Vec<i64>> {
+    let sql = "SELECT DISTINCT o.session_id FROM usage u JOIN usage o ON o.key = u.key
+        WHERE u.session_id = ?1";
+    ids(tx, sql, session)
+}
+
+/// Sessions whose tokens depend on who else holds a key of this generation.
+pub fn sharers_of(tx: &Tx<'_>, generation: i64) -> Result<Vec<i64>> {
+    let sql = "SELECT DISTINCT o.session_id FROM facts f
+            JOIN sessions s ON s.id = f.session_id AND s.shares_usage = 1
+            JOIN usage u ON u.session_id = s.id AND u.generation = f.generation
+            JOIN usage o ON o.key = u.key
+        WHERE f.generation = ?1";
+    ids(tx, sql, generation)
+}
+
+/// Sessions to which a generation addresses a title.
+pub fn titled_by(tx: &Tx<'_>, generation: i64) -> Result<Vec<i64>> {
+    let sql = "SELECT DISTINCT s.id FROM titles t
+            JOIN sessions s ON s.agent = t.agent AND s.native_id = t.native_id
+                AND s.parent_native_id = t.parent_native_id
+        WHERE t.generation = ?1";
+    ids(tx, sql, generation)
+}
+
+fn ids(tx: &Tx<'_>, sql: &str, of: i64) -> Result<Vec<i64>> {
+    let mut statement = tx.0.prepare_cached(sql)?;
+    let rows = statement.query_map([of], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     Ok(rows)
 }
 
@@ -177,315 +215,10 @@ pub fn add_title(
     Ok(())
 }
 
-/// A session as the merge needs it.
-struct Held {
-    agent: String,
-    native: String,
-    parent: String,
-    root: i64,
-    epoch_ms: i64,
-    shares: bool,
-    facts: String,
-    transcript: String,
-    last_activity_ms: Option<i64>,
-    clock_ahead: bool,
-}
-
-/// Makes a session anew from its live generations; true if anything of it changed. Then its
-/// ancestors' clocks are due: see [`climb`].
-pub fn merge(tx: &Tx<'_>, session: i64) -> Result<bool> {
-    let Some(held) = held(tx, session)? else { return Ok(false) };
-    let generations = live_generations(tx, session)?;
-    let present = generations.iter().any(|generation| generation.present);
-    let first_seen_ms = generations.iter().map(|generation| generation.first_seen_ms).min();
-    let root =
-        generations.iter().map(|generation| generation.root).next_back().unwrap_or(held.root);
-    let live: Vec<i64> = generations.iter().map(|generation| generation.id).collect();
-    let parts: Vec<Part> = generations.into_iter().map(|generation| generation.part).collect();
-    let several = parts.len() > 1;
-    let Some(mut merged) = facts::merge(parts, &titles(tx, &held)?) else {
-        return set_transcript(tx, session, &held, false);
-    };
-    if several {
-        distinct_counts(tx, session, &live, &mut merged)?;
-    }
-    let keyed = tokens(tx, session, held.shares, &live)?;
-    merged.tokens = merged.tokens.plus(keyed);
-    let seen_after_epoch = first_seen_ms.filter(|seen| *seen > held.epoch_ms);
-    let own_clock_ms = merged.clock_ms().or(seen_after_epoch);
-    save_merged(tx, session, &held, &merged, (own_clock_ms, present, root))
-}
-
-struct Generation {
-    id: i64,
-    root: i64,
-    present: bool,
-    first_seen_ms: i64,
-    part: Part,
-}
-
-fn held(tx: &Tx<'_>, session: i64) -> Result<Option<Held>> {
-    let sql = "SELECT s.agent, s.native_id, s.parent_native_id, s.root_id,
-            coalesce(r.epoch_ms, 0), s.shares_usage, s.facts, s.transcript, s.last_activity_ms,
-            s.clock_ahead
-        FROM sessions s LEFT JOIN roots r ON r.id = s.root_id WHERE s.id = ?1";
-    let mut statement = tx.0.prepare_cached(sql)?;
-    let found = statement.query_row([session], |row| {
-        Ok(Held {
-            agent: row.get(0)?,
-            native: row.get(1)?,
-            parent: row.get(2)?,
-            root: row.get(3)?,
-            epoch_ms: row.get(4)?,
-            shares: row.get(5)?,
-            facts: row.get(6)?,
-            transcript: row.get(7)?,
-            last_activity_ms: row.get(8)?,
-            clock_ahead: row.get(9)?,
-        })
-    });
-    Ok(found.optional()?)
-}
-
-fn live_generations(tx: &Tx<'_>, session: i64) -> Result<Vec<Generation>> {
-    let sql = "SELECT g.id, g.root_id, g.gone_ms IS NULL, g.first_seen_ms, g.stem, f.body
-        FROM facts f JOIN source_files g ON g.id = f.generation
-        WHERE f.session_id = ?1 AND g.live = 1 ORDER BY g.stem, g.path";
-    let mut statement = tx.0.prepare_cached(sql)?;
-    let mut rows = statement.query([session])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        let body: String = row.get(5)?;
-        found.push(Generation {
-            id: row.get(0)?,
-            root: row.get(1)?,
-            present: row.get(2)?,
-            first_seen_ms: row.get(3)?,
-            part: Part { facts: parse(&body)?, tie: row.get(4)? },
-        });
-    }
-    Ok(found)
-}
-
-fn titles(tx: &Tx<'_>, held: &Held) -> Result<Vec<TitleRow>> {
-    let sql = "SELECT t.kind, t.at_ms, g.stem, t.position, t.text
-        FROM titles t JOIN source_files g ON g.id = t.generation
-        WHERE t.agent = ?1 AND t.native_id = ?2 AND t.parent_native_id = ?3 AND g.live = 1";
-    let mut statement = tx.0.prepare_cached(sql)?;
-    let mut rows = statement.query(params![held.agent, held.native, held.parent])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        let word: String = row.get(0)?;
-        let Some(kind) = TitleKind::from_word(&word) else { continue };
-        let position: i64 = row.get(3)?;
-        found.push(TitleRow {
-            kind,
-            at_ms: row.get(1)?,
-            tie: row.get(2)?,
-            offset: position.cast_unsigned(),
-            text: row.get(4)?,
-        });
-    }
-    Ok(found)
-}
-
-/// Counts of a session whose generations may repeat each other (a Claude transcript copied to
-/// another project): each native id once.
-fn distinct_counts(tx: &Tx<'_>, session: i64, live: &[i64], merged: &mut Facts) -> Result<()> {
-    let named: bool =
-        tx.0.prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM messages INDEXED BY messages_native
-                 WHERE session_id = ?1 AND native IS NOT NULL)",
-        )?
-        .query_row([session], |row| row.get(0))?;
-    if !named {
-        return Ok(());
-    }
-    let list: Vec<String> = live.iter().map(ToString::to_string).collect();
-    let sql = format!(
-        "SELECT kind, count(DISTINCT native) FROM messages
-         WHERE session_id = ?1 AND native IS NOT NULL AND counted = 1 AND fallback = 0
-             AND id >> 40 IN ({}) GROUP BY kind",
-        list.join(",")
-    );
-    let mut statement = tx.0.prepare(&sql)?;
-    let mut rows = statement.query([session])?;
-    while let Some(row) = rows.next()? {
-        let word: String = row.get(0)?;
-        let count: i64 = row.get(1)?;
-        let counts = Counts { primary: count.cast_unsigned(), fallback: 0 };
-        match word.as_str() {
-            "prompt" => merged.prompts = counts,
-            "answer" => merged.answers = counts,
-            "tool_call" => merged.tool_calls = counts,
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// Tokens kept by key: of a key that stands in several sessions, only the holder with the earliest
-/// activity (then the smallest native id) counts it; always the maximum of each counter.
-fn tokens(tx: &Tx<'_>, session: i64, shares: bool, live: &[i64]) -> Result<Tokens> {
-    let list: Vec<String> = live.iter().map(ToString::to_string).collect();
-    let own = "SELECT coalesce(sum(i), 0), coalesce(sum(r), 0), coalesce(sum(w), 0),
-            coalesce(sum(o), 0)
-        FROM (SELECT max(input) i, max(cache_read) r, max(cache_write) w, max(output) o
-              FROM usage WHERE session_id = ?1 AND generation IN (";
-    let sql = if shares {
-        "SELECT coalesce(sum(i), 0), coalesce(sum(r), 0), coalesce(sum(w), 0), coalesce(sum(o), 0)
-         FROM (
-             SELECT max(u.input) i, max(u.cache_read) r, max(u.cache_write) w, max(u.output) o,
-                 (SELECT p.session_id FROM usage p
-                      JOIN source_files g ON g.id = p.generation AND g.live = 1
-                      JOIN sessions s ON s.id = p.session_id
-                  WHERE p.key = m.key
-                  ORDER BY coalesce(s.first_activity_ms, s.own_clock_ms, 1 << 62), s.native_id,
-                      s.parent_native_id LIMIT 1) holder
-             FROM (SELECT DISTINCT key FROM usage WHERE session_id = ?1) m
-                 JOIN usage u ON u.key = m.key
-                 JOIN source_files f ON f.id = u.generation AND f.live = 1
-             GROUP BY m.key)
-         WHERE holder = ?1"
-            .to_owned()
-    } else {
-        format!("{own}{}) GROUP BY key)", list.join(","))
-    };
-    let tokens = tx.0.prepare_cached(&sql)?.query_row([session], |row| {
-        Ok(Tokens {
-            input: row.get(0)?,
-            cache_read: row.get(1)?,
-            cache_write: row.get(2)?,
-            output: row.get(3)?,
-        })
-    })?;
-    Ok(tokens)
-}
-
-fn save_merged(
-    tx: &Tx<'_>,
-    session: i64,
-    held: &Held,
-    merged: &Facts,
-    (own_clock_ms, present, root): (Option<i64>, bool, i64),
-) -> Result<bool> {
-    let kind = match (merged.kind, held.parent.is_empty()) {
-        (Some(Kind::Internal) | None, false) => Kind::SubAgent,
-        (kind, _) => kind.unwrap_or(Kind::Main),
-    };
-    let body = to_json(merged)?;
-    let child_activity_ms = child_activity(tx, &held.agent, &held.native)?;
-    let last_activity_ms = own_clock_ms.max(child_activity_ms);
-    let transcript = if present { "present" } else { "missing" };
-    let same = body == held.facts
-        && last_activity_ms == held.last_activity_ms
-        && transcript == held.transcript
-        && merged.clock_ahead == held.clock_ahead
-        && root == held.root;
-    if same {
-        return Ok(false);
-    }
-    tx.0.prepare_cached(
-        "UPDATE sessions SET facts = ?2, kind = ?3, nested = ?4, own_clock_ms = ?5,
-             first_activity_ms = ?6, last_activity_ms = ?7, child_activity_ms = ?8,
-             clock_ahead = ?9, transcript = ?10, root_id = ?11, dirty = 1,
-             version = version + (last_activity_ms IS NOT ?7)
-         WHERE id = ?1",
-    )?
-    .execute(params![
-        session,
-        body,
-        kind.word(),
-        kind.is_nested(),
-        own_clock_ms,
-        merged.first_activity_ms,
-        last_activity_ms,
-        child_activity_ms,
-        merged.clock_ahead,
-        transcript,
-        root
-    ])?;
-    Ok(true)
-}
-
-/// Newest activity below a session: its sub-agents' own and what climbed to them.
-fn child_activity(tx: &Tx<'_>, agent: &str, native: &str) -> Result<Option<i64>> {
-    let sql = "SELECT max(last_activity_ms) FROM sessions
-        WHERE agent = ?1 AND parent_native_id = ?2 AND parent_native_id <> ''";
-    Ok(tx.0.prepare_cached(sql)?.query_row([agent, native], |row| row.get(0))?)
-}
-
-/// A parent: row id, agent, native id, own clock, sub-agents' activity as stored.
-type Parent = (i64, String, String, Option<i64>, Option<i64>);
-
-/// Levels of sub-agents that activity climbs.
-const LEVELS_MAX: usize = 16;
-
-/// Carries a changed sub-agent's activity up to its root.
-pub fn climb(tx: &Tx<'_>, session: i64) -> Result<()> {
-    let mut at = session;
-    for _ in 0..LEVELS_MAX {
-        let sql = "SELECT p.id, p.agent, p.native_id, p.own_clock_ms, p.child_activity_ms
-            FROM sessions c JOIN sessions p
-                ON p.agent = c.agent AND p.native_id = c.parent_native_id AND p.host = c.host
-            WHERE c.id = ?1 AND c.parent_native_id <> '' AND p.id <> c.id LIMIT 1";
-        let parent: Option<Parent> =
-            tx.0.prepare_cached(sql)?
-                .query_row([at], |row| {
-                    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
-                })
-                .optional()?;
-        let Some((id, agent, native, own_ms, was_ms)) = parent else { return Ok(()) };
-        let child_ms = child_activity(tx, &agent, &native)?;
-        if child_ms == was_ms {
-            return Ok(());
-        }
-        tx.0.prepare_cached(
-            "UPDATE sessions SET child_activity_ms = ?2, last_activity_ms = ?3, dirty = 1,
-                 version = version + (last_activity_ms IS NOT ?3)
-             WHERE id = ?1",
-        )?
-        .execute(params![id, child_ms, own_ms.max(child_ms)])?;
-        at = id;
-    }
-    Ok(())
-}
-
-/// Session rows above each of these: a parent is not observed before its sub-agents are.
-pub fn ancestors(tx: &Tx<'_>, session: i64) -> Result<Vec<i64>> {
-    let mut found = Vec::new();
-    let mut at = session;
-    for _ in 0..LEVELS_MAX {
-        let sql = "SELECT p.id FROM sessions c JOIN sessions p
-                ON p.agent = c.agent AND p.native_id = c.parent_native_id AND p.host = c.host
-            WHERE c.id = ?1 AND c.parent_native_id <> '' LIMIT 1";
-        let parent: Option<i64> =
-            tx.0.prepare_cached(sql)?.query_row([at], |row| row.get(0)).optional()?;
-        match parent {
-            Some(id) if id != session && !found.contains(&id) => {
-                found.push(id);
-                at = id;
-            }
-            _ => break,
-        }
-    }
-    Ok(found)
-}
-
-fn set_transcript(tx: &Tx<'_>, session: i64, held: &Held, present: bool) -> Result<bool> {
-    let transcript = if present { "present" } else { "missing" };
-    if transcript == held.transcript {
-        return Ok(false);
-    }
-    tx.0.prepare_cached("UPDATE sessions SET transcript = ?2 WHERE id = ?1")?
-        .execute(params![session, transcript])?;
-    Ok(true)
-}
-
-fn parse(body: &str) -> Result<Facts> {
+pub(super) fn parse(body: &str) -> Result<Facts> {
     serde_json::from_str(body).map_err(|error| StoreError::Value(format!("facts: {error}")))
 }
 
-fn to_json(facts: &Facts) -> Result<String> {
+pub(super) fn to_json(facts: &Facts) -> Result<String> {
     serde_json::to_string(facts).map_err(|error| StoreError::Value(format!("facts: {error}")))
 }

@@ -34,9 +34,9 @@ pub struct Delivery {
     pub superseded: bool,
     /// When the consumer acknowledged it, ms.
     pub acked_ms: Option<i64>,
-    /// Attempts to deliver it.
+    /// Attempts to deliver it that failed; in the operator's ledger, those of the command.
     pub attempts: u64,
-    /// Error of the last attempt.
+    /// Error of the last of them, while it is not delivered.
     pub last_error: Option<String>,
 }
 
@@ -153,6 +153,8 @@ const NAME: &str = "coalesce( \
 pub enum Span {
     /// What the consumer has not acknowledged.
     Pending,
+    /// Of that, what is to be tried by this moment, ms.
+    Due(i64),
     /// Every terminal transition there is: acknowledged, imported, admitted, older than the
     /// consumer.
     History,
@@ -160,11 +162,16 @@ pub enum Span {
 
 /// Entries of a consumer, oldest first.
 pub fn deliveries(tx: &Tx<'_>, consumer: &str, span: Span, rows_max: i64) -> Result<Vec<Delivery>> {
-    let from = match span {
-        Span::Pending => {
-            format!("WHERE {POPULATION} AND t.id > c.since_seq AND d.acked_ms IS NULL")
-        }
-        Span::History => format!("WHERE t.status IN {TERMINALS}"),
+    let pending = || {
+        format!(
+            "WHERE {POPULATION} AND t.id > c.since_seq AND d.acked_ms IS NULL
+                AND coalesce(a.next_ms, ?3) <= ?3"
+        )
+    };
+    let (from, due_ms) = match span {
+        Span::Pending => (pending(), i64::MAX),
+        Span::Due(now_ms) => (pending(), now_ms),
+        Span::History => (format!("WHERE t.status IN {TERMINALS} AND ?3 IS NOT NULL"), 0),
     };
     let name = NAME.replace("e.entity", "t.entity");
     // Our rows are ordered by sequence; against an imported row only its own time can be compared.
@@ -176,14 +183,17 @@ pub fn deliveries(tx: &Tx<'_>, consumer: &str, span: Span, rows_max: i64) -> Res
                     AND s.previous_status IN {TERMINALS} AND s.status NOT IN {TERMINALS}
                     AND CASE WHEN s.origin = t.origin THEN s.id > t.id
                         ELSE s.created_ms > t.created_ms END),
-            d.acked_ms, coalesce(a.attempts, 0), nullif(a.last_error, '')
+            d.acked_ms, coalesce(a.attempts, o.attempts, 0),
+            nullif(coalesce(a.last_error, o.last_error), '')
         FROM status_transitions t JOIN consumers c ON c.name = ?1
             LEFT JOIN terminal_deliveries d ON d.transition_id = t.id AND d.consumer = c.name
             LEFT JOIN delivery_attempts a ON a.transition_id = t.id AND a.consumer = c.name
+            LEFT JOIN delivery_attempts o ON o.transition_id = t.id AND c.name = 'operator'
+                AND o.consumer = 'on_terminal'
         {from} ORDER BY t.id LIMIT ?2"
     );
     let mut statement = tx.0.prepare_cached(&sql)?;
-    let mut rows = statement.query(params![consumer, rows_max])?;
+    let mut rows = statement.query(params![consumer, rows_max, due_ms])?;
     let mut list = Vec::new();
     while let Some(row) = rows.next()? {
         list.push(delivery(row)?);
@@ -225,6 +235,41 @@ pub fn acknowledge(
         VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
     let mut statement = tx.0.prepare_cached(sql)?;
     Ok(statement.execute(params![transition_id, consumer, now_ms, how])? == 1)
+}
+
+/// Keeps that an attempt to deliver failed, and when the next one is due, ms.
+pub fn attempt_failed(
+    tx: &Tx<'_>,
+    consumer: &str,
+    transition_id: i64,
+    error: &str,
+    (now_ms, next_ms): (i64, i64),
+) -> Result<()> {
+    let sql = "INSERT INTO delivery_attempts
+            (transition_id, consumer, attempts, last_ms, next_ms, last_error)
+        VALUES (?1, ?2, 1, ?3, ?4, ?5)
+        ON CONFLICT (transition_id, consumer) DO UPDATE SET attempts = attempts + 1,
+            last_ms = excluded.last_ms, next_ms = excluded.next_ms,
+            last_error = excluded.last_error";
+    let mut statement = tx.0.prepare_cached(sql)?;
+    statement.execute(params![transition_id, consumer, now_ms, next_ms, error])?;
+    Ok(())
+}
+
+/// Forgets the last error of what is delivered now.
+pub fn clear_error(tx: &Tx<'_>, consumer: &str, transition_id: i64) -> Result<()> {
+    let sql = "UPDATE delivery_attempts SET last_error = ''
+        WHERE transition_id = ?1 AND consumer = ?2";
+    tx.0.prepare_cached(sql)?.execute(params![transition_id, consumer])?;
+    Ok(())
+}
+
+/// When the next attempt is due for a consumer, ms; `None`: nothing that failed is pending.
+pub fn next_attempt_ms(tx: &Tx<'_>, consumer: &str) -> Result<Option<i64>> {
+    let sql = "SELECT min(a.next_ms) FROM delivery_attempts a WHERE a.consumer = ?1
+        AND NOT EXISTS (SELECT 1 FROM terminal_deliveries d
+            WHERE d.transition_id = a.transition_id AND d.consumer = a.consumer)";
+    Ok(tx.0.prepare_cached(sql)?.query_row([consumer], |row| row.get(0))?)
 }
 
 /// Registers a consumer from the newest transition on; one that is known keeps what it has.

@@ -7,6 +7,7 @@ use crate::lifecycle::Windows;
 
 const LIVE: &str = "live_window_ms";
 const ENDED: &str = "ended_window_ms";
+const CLOCK_STEPPED: &str = "clock_stepped_ms";
 
 /// The value of a key.
 pub fn get(tx: &Tx<'_>, key: &str) -> Result<Option<String>> {
@@ -40,6 +41,16 @@ pub fn windows(tx: &Tx<'_>) -> Result<Option<Windows>> {
 pub fn set_windows(tx: &Tx<'_>, windows: Windows) -> Result<()> {
     set(tx, LIVE, &windows.live_ms.to_string())?;
     set(tx, ENDED, &windows.ended_ms.to_string())
+}
+
+/// When the wall clock was last seen to jump, ms.
+pub fn clock_stepped_ms(tx: &Tx<'_>) -> Result<Option<i64>> {
+    number(tx, CLOCK_STEPPED)
+}
+
+/// Notes that the wall clock has just jumped.
+pub fn set_clock_stepped(tx: &Tx<'_>, at_ms: i64) -> Result<()> {
+    set(tx, CLOCK_STEPPED, &at_ms.to_string())
 }
 
 fn number(tx: &Tx<'_>, key: &str) -> Result<Option<i64>> {

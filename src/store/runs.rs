@@ -1,6 +1,9 @@
 //! Commands under `lullwatch run`: rows of their own, linked to the session each opens.
 //!
-//! Their status is written as a session's is, by `lifecycle` alone.
+//! Their status is written as a session's is, by `lifecycle` alone. `links` has what a run is linked
+//! by, and what its session says.
+
+pub mod links;
 
 use rusqlite::{OptionalExtension, Row, params};
 
@@ -14,9 +17,11 @@ pub struct NewRun<'a> {
     pub name: &'a str,
     /// Host it runs on.
     pub host: &'a str,
+    /// The agent that the command is, as far as it can be told.
+    pub agent: Option<&'a str>,
     /// The command (JSON list).
     pub argv: &'a str,
-    /// Host, boot, pid namespace and uid (JSON).
+    /// Where it runs (JSON): host, boot, pid namespace, uid, and the working directory.
     pub scope: &'a str,
     /// Pid of `lullwatch run`.
     pub wrapper_pid: Option<i64>,
@@ -35,9 +40,11 @@ pub struct RunRow {
     pub name: String,
     /// Host.
     pub host: String,
+    /// The agent that the command is, as far as it can be told.
+    pub agent: Option<String>,
     /// Agent and native id of the session it opened, once known.
     pub session: Option<(String, String)>,
-    /// Host, boot, pid namespace and uid (JSON).
+    /// Where it runs (JSON): host, boot, pid namespace, uid, and the working directory.
     pub scope: String,
     /// Pid and start time of `lullwatch run`.
     pub wrapper: Option<(i64, Option<String>)>,
@@ -63,11 +70,13 @@ const COLUMNS: &str = "id, name, host, agent, native_id, scope, wrapper_pid, wra
 /// Keeps a new run, not admitted yet, and returns its row id.
 pub fn insert(tx: &Tx<'_>, run: &NewRun<'_>) -> Result<i64> {
     let sql = "INSERT INTO runs
-            (name, host, argv, scope, wrapper_pid, wrapper_start, started_ms, last_activity_ms)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)";
+            (name, host, agent, argv, scope, wrapper_pid, wrapper_start, started_ms,
+             last_activity_ms)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)";
     tx.0.prepare_cached(sql)?.execute(params![
         run.name,
         run.host,
+        run.agent,
         run.argv,
         run.scope,
         run.wrapper_pid,
@@ -75,6 +84,18 @@ pub fn insert(tx: &Tx<'_>, run: &NewRun<'_>) -> Result<i64> {
         run.started_ms,
     ])?;
     Ok(tx.0.last_insert_rowid())
+}
+
+/// That name, or the first of `name-2`, `name-3`, … that no run has yet.
+pub fn free_name(tx: &Tx<'_>, name: &str) -> Result<String> {
+    let mut statement = tx.0.prepare_cached("SELECT 1 FROM runs WHERE name = ?1")?;
+    let mut free = name.to_owned();
+    let mut number = 1_u64;
+    while statement.exists([&free])? {
+        number += 1;
+        free = format!("{name}-{number}");
+    }
+    Ok(free)
 }
 
 /// One run; `None` if there is none with that row id.
@@ -112,6 +133,13 @@ pub fn set_exit(tx: &Tx<'_>, id: i64, code: Option<i64>, signal: Option<i64>) ->
     Ok(())
 }
 
+/// Says anew why a run that keeps its status does so.
+pub fn set_summary(tx: &Tx<'_>, id: i64, summary: &str) -> Result<()> {
+    let sql = "UPDATE runs SET reason_summary = ?2 WHERE id = ?1 AND reason_summary IS NOT ?2";
+    tx.0.prepare_cached(sql)?.execute(params![id, summary])?;
+    Ok(())
+}
+
 /// Links a run to the session it opened.
 pub fn link(tx: &Tx<'_>, id: i64, agent: &str, native_id: &str) -> Result<()> {
     let sql = "UPDATE runs SET agent = ?2, native_id = ?3 WHERE id = ?1";
@@ -131,6 +159,29 @@ pub fn linked_status(tx: &Tx<'_>, run_id: i64) -> Result<Option<Status>> {
     word.flatten().map(|word| transitions::status(&word)).transpose()
 }
 
+/// The runs of that host that say something of a session: of one that is not over, or of one whose end
+/// they told; each with the session's row id.
+pub fn of_live_sessions(tx: &Tx<'_>, host: &str) -> Result<Vec<(i64, RunRow)>> {
+    let names: Vec<String> = COLUMNS.split(", ").map(|name| format!("r.{name}")).collect();
+    let sql = format!(
+        "SELECT {}, s.id FROM runs r JOIN sessions s
+            ON s.agent = r.agent AND s.native_id = r.native_id
+            AND s.parent_native_id = '' AND s.host = r.host
+        WHERE r.host = ?1 AND r.child_pid IS NOT NULL
+            AND (r.ended_ms IS NULL OR s.status IS NULL OR s.status IN ('running', 'idle')
+                OR EXISTS (SELECT 1 FROM evidence e WHERE e.session_id = s.id AND e.source = 'run'))
+        ORDER BY r.id",
+        names.join(", ")
+    );
+    let mut statement = tx.0.prepare_cached(&sql)?;
+    let mut rows = statement.query([host])?;
+    let mut list = Vec::new();
+    while let Some(row) = rows.next()? {
+        list.push((row.get(16)?, run(row)?));
+    }
+    Ok(list)
+}
+
 fn run(row: &Row<'_>) -> Result<RunRow> {
     let pair = |pid: usize, start: usize| -> rusqlite::Result<Option<(i64, Option<String>)>> {
         let pid: Option<i64> = row.get(pid)?;
@@ -144,7 +195,8 @@ fn run(row: &Row<'_>) -> Result<RunRow> {
         id: row.get(0)?,
         name: row.get(1)?,
         host: row.get(2)?,
-        session: agent.zip(native_id),
+        session: agent.clone().zip(native_id),
+        agent,
         scope: row.get(5)?,
         wrapper: pair(6, 7)?,
         child: pair(8, 9)?,

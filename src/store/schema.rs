@@ -3,11 +3,14 @@
 //! Migrations only go forward and are never edited once landed. A file of a newer version is
 //! refused, untouched.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::{Result, StoreError, explain};
@@ -33,10 +36,40 @@ pub(super) fn prepare_folder(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// What tells whether a path still leads to the same file.
+pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
+}
+
+/// Whether all commits lie in the file itself, as after a writer's orderly end.
+pub(super) fn is_settled(path: &Path) -> bool {
+    let mut wal = path.as_os_str().to_owned();
+    wal.push("-wal");
+    path.is_file() && fs::metadata(wal).map_or(true, |meta| meta.len() == 0)
+}
+
+/// Names a file that nobody can write, so that SQLite wants no `-shm` beside it: a reader of a WAL
+/// database makes one, which a read-only file system does not let it.
+pub(super) fn immutable_uri(path: &Path) -> OsString {
+    let mut uri = OsString::from("file:");
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                uri.push(OsStr::from_bytes(&[*byte]));
+            }
+            _ => uri.push(format!("%{byte:02X}")),
+        }
+    }
+    uri.push("?immutable=1");
+    uri
+}
+
 /// `busy_timeout` first, so that the others wait too. `performance.md` section 4 has the reasons.
 pub(super) fn set_pragmas(connection: &Connection, busy: Duration) -> rusqlite::Result<()> {
     connection.busy_timeout(busy)?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
+    if is_ours(connection)? {
+        connection.pragma_update(None, "journal_mode", "WAL")?; // writes to the file
+    }
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "cache_size", -8192)?;
     connection.pragma_update(None, "mmap_size", 0)?;
@@ -45,13 +78,23 @@ pub(super) fn set_pragmas(connection: &Connection, busy: Duration) -> rusqlite::
     connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "cell_size_check", true)?;
+    stable_plans(connection)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(())
+}
+
+/// A plan never depends on what is bound. Else SQLite compares each bound value with the conditions
+/// of partial indexes, and so prepares a statement again whenever another value is bound.
+pub(super) fn stable_plans(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(|_| ())
 }
 
 /// Brings a file up to [`VERSION`], one transaction per step; does nothing on a current file.
 pub(super) fn migrate(connection: &Connection, path: &Path, now_ms: i64) -> Result<()> {
     let step = |error: rusqlite::Error| explain(error.into(), path);
+    if !is_ours(connection).map_err(step)? {
+        return Err(StoreError::Foreign { path: path.to_owned() });
+    }
     loop {
         let found = version(connection).map_err(step)?;
         if found > VERSION {
@@ -84,6 +127,30 @@ fn birth(transaction: &rusqlite::Transaction<'_>, now_ms: i64) -> rusqlite::Resu
         [now_ms],
     )?;
     Ok(())
+}
+
+/// For readers, which cannot bring a file up to date: it is of the version that this program reads.
+pub(super) fn check_version(connection: &Connection, path: &Path) -> Result<()> {
+    let explained = |error: rusqlite::Error| explain(error.into(), path);
+    if !is_ours(connection).map_err(explained)? {
+        return Err(StoreError::Foreign { path: path.to_owned() });
+    }
+    match version(connection).map_err(explained)? {
+        VERSION => Ok(()),
+        found if found > VERSION => {
+            Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION })
+        }
+        _ => {
+            let why = "no lullwatch has brought it up to date yet".to_owned();
+            Err(StoreError::Open { path: path.to_owned(), why })
+        }
+    }
+}
+
+/// Whether it is empty, or has the table that every version of ours has.
+fn is_ours(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT count(*) = 0 OR max(name = 'status_transitions') FROM sqlite_schema";
+    connection.query_row(sql, [], |row| row.get(0))
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<i64> {

@@ -96,15 +96,18 @@ pub fn due(tx: &Tx<'_>, windows: Windows, now_ms: i64) -> Result<Vec<i64>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The next moment at which time alone makes a session due, ms.
-pub fn next_deadline(tx: &Tx<'_>) -> Result<Option<i64>> {
+/// The next moment after this one at which time alone makes a session due, ms.
+///
+/// A deadline that was past when its row was last decided on says nothing more: a process holds
+/// the row, or it could not be observed, and time alone will not change that.
+pub fn next_deadline(tx: &Tx<'_>, after_ms: i64) -> Result<Option<i64>> {
     let sql = "SELECT min(deadline_ms) FROM (
         SELECT min(deadline_ms) AS deadline_ms FROM sessions
-            WHERE deadline_ms IS NOT NULL AND nested = 0 AND status = 'running'
+            WHERE deadline_ms > ?1 AND nested = 0 AND status = 'running'
         UNION ALL
         SELECT min(deadline_ms) FROM sessions
-            WHERE deadline_ms IS NOT NULL AND nested = 0 AND status = 'idle')";
-    Ok(tx.0.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+            WHERE deadline_ms > ?1 AND nested = 0 AND status = 'idle')";
+    Ok(tx.0.prepare_cached(sql)?.query_row([after_ms], |row| row.get(0))?)
 }
 
 /// One session of the top level; `None` if there is none with that row id.

@@ -112,8 +112,9 @@ impl Page<'_> {
                 }
             }
             let clock = message.at_ms.map_or_else(String::new, |at| age::clock(at, offset_s));
-            // The time stands where it changes.
-            let shown = if clock == minute { "" } else { clock.as_str() };
+            // What was said always bears its time; calls between only where it changes.
+            let said = matches!(message.kind, "prompt" | "answer");
+            let shown = if clock == minute && !said { "" } else { clock.as_str() };
             self.begin(Owner::Message(message.id));
             self.message(message, shown);
             minute = clock;
@@ -208,7 +209,8 @@ impl Page<'_> {
         };
         let head = vec![dim(&format!("{number} ")), Piece::new(role, mark)];
         let body = if tried.decided { Role::Strong } else { role };
-        self.hanging(head, body, &format!("{}: {}", tried.rule, tried.test));
+        let basis = if tried.decided { format!(" ({})", tried.basis) } else { String::new() };
+        self.hanging(head, body, &format!("{}: {}{basis}", tried.rule, tried.test));
         for evidence in &tried.evidence {
             self.hanging(vec![dim("          └ ")], Role::Text, evidence);
         }

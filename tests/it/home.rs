@@ -1,5 +1,7 @@
 //! Test bed: a scratch home, a store, a mirror over it, and a dump of all that was mirrored.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,7 +20,9 @@ pub(crate) struct Home {
 
 impl Home {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        // In memory where there is such a place: a thousand small stores wait for no disk.
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self { folder: folder.unwrap() }
     }
 
     pub(crate) fn home(&self) -> &Path {
@@ -88,14 +92,23 @@ pub(crate) fn dump(db: &Path) -> String {
              u.cache_write, u.output
          FROM usage u JOIN sessions s ON s.id = u.session_id JOIN source_files f
              ON f.id = u.generation
-         WHERE f.live = 1 ORDER BY 1, 2, 3, 4",
+         WHERE f.live = 1 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8",
         "SELECT t.agent, t.native_id, t.parent_native_id, t.kind, t.at_ms, t.position, t.text, f.stem
          FROM titles t JOIN source_files f ON f.id = t.generation
-         WHERE f.live = 1 ORDER BY 1, 2, 3, 4, 8",
+         WHERE f.live = 1 ORDER BY 1, 2, 3, 4, 8, 5, 6, 7",
         "SELECT agent, place, path, stem, position, frame_at, frame_position, head_len, head_hash,
              tail_len, tail_hash, state, skipped_lines, damaged
          FROM source_files WHERE live = 1 ORDER BY path",
     ];
     let mut reader = Reader::open(db).unwrap();
     reader.read(|tx| tx.dump(&lines)).unwrap()
+}
+
+/// The lines in which two dumps differ: a dump is too long to be read.
+pub(crate) fn difference(got: &str, want: &str) -> String {
+    let only = |here: &str, there: &str, sign: &str| -> String {
+        let lines = here.lines().filter(|line| !there.lines().any(|other| other == *line));
+        lines.flat_map(|line| [sign, " ", line, "\n"]).collect()
+    };
+    only(got, want, "-") + &only(want, got, "+")
 }

@@ -219,6 +219,7 @@ fn run(bed: &mut Bed, name: &str) -> i64 {
     let row = NewRun {
         name,
         host: "h",
+        agent: None,
         argv: "[]",
         scope: "{}",
         wrapper_pid: Some(1),
@@ -265,7 +266,7 @@ fn permissive_update_status_stays_permissive_for_its_callers() {
     let back = run_request(&mut bed, id, Status::Starting, reason::RUN_STARTED, &caller);
     assert_eq!(bed.apply(back.clone()), Outcome::Rejected(Refusal::NoEdge));
     assert!(matches!(update(&mut bed, back), Outcome::Applied { .. }));
-    let end = run_request(&mut bed, id, Status::Failed, reason::RUN_EXIT_NONZERO, &caller);
+    let end = run_request(&mut bed, id, Status::TimedOut, reason::RUN_DEADLINE, &caller);
     assert_eq!(bed.apply(end.clone()), Outcome::Rejected(Refusal::NoEdge));
     assert!(matches!(update(&mut bed, end), Outcome::Applied { .. }));
     // It leaves a terminal status only by override, though.

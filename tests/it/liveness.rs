@@ -22,14 +22,14 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 const NOW_MS: i64 = 1_800_000_000_000;
 
 /// A process that does with locks what it is told, line by line.
-struct StandIn {
+pub(crate) struct StandIn {
     child: Child,
     tells: ChildStdin,
     hears: BufReader<ChildStdout>,
 }
 
 impl StandIn {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "liveness::stand_in", "--ignored", "--nocapture"])
             .env("LULLWATCH_TEST_STAND_IN", "1")
@@ -42,7 +42,7 @@ impl StandIn {
         Self { child, tells, hears }
     }
 
-    fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
@@ -61,19 +61,19 @@ impl StandIn {
         }
     }
 
-    fn does(&mut self, what: &str, path: &Path) {
+    pub(crate) fn does(&mut self, what: &str, path: &Path) {
         self.tell(what, path);
         assert_eq!(self.hear(), "done");
     }
 
-    fn signal(&self, signal: Signal, until: WaitIdOptions) {
+    pub(crate) fn signal(&self, signal: Signal, until: WaitIdOptions) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, signal).unwrap();
         // Waits until it is so, and leaves the process to be waited for.
         waitid(WaitId::Pid(pid), until | WaitIdOptions::NOWAIT).unwrap();
     }
 
-    fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }

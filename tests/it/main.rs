@@ -9,13 +9,32 @@
 
 mod bed;
 mod brackets;
+mod cli;
+mod crash;
+mod deliver;
+mod doctor;
+#[cfg(target_os = "linux")]
+mod evidence;
+mod family;
+mod faults;
 mod home;
+mod hook;
+mod hostile;
+#[cfg(target_os = "linux")]
+mod life;
 mod lifecycle;
 mod liveness;
 mod machine;
 mod mirror;
+#[cfg(target_os = "linux")]
+mod monitor;
+mod order;
 mod pty;
 mod reconcile;
 mod report;
+mod run;
+mod stage;
 mod tidy;
 mod ui;
+#[cfg(target_os = "linux")]
+mod watch;

@@ -98,17 +98,17 @@ fn a_row_is_due_at_its_deadline_and_nothing_is_written_before() {
     let id = bed.session("claude", "a", T0 + SECOND);
     bed.pass_at(T0 + 2 * SECOND);
     let deadline = T0 + SECOND + LIVE + 1;
-    assert_eq!(reconcile::next_deadline(&mut bed.store).unwrap(), Some(deadline));
+    assert_eq!(reconcile::next_deadline(&mut bed.store, 0).unwrap(), Some(deadline));
     let written = bed.store.rows_written();
     let pass = bed.pass_at(deadline - 1);
     assert_eq!((pass.checked, bed.store.rows_written()), (0, written));
     let pass = bed.pass_at(deadline);
     assert_eq!((pass.checked, pass.moved.len()), (1, 1));
     assert_eq!(bed.status(id), Some(Status::Idle));
-    let next = reconcile::next_deadline(&mut bed.store).unwrap();
+    let next = reconcile::next_deadline(&mut bed.store, 0).unwrap();
     assert_eq!(next, Some(T0 + SECOND + ENDED + 1));
     bed.pass_at(T0 + SECOND + ENDED + 1);
-    assert_eq!(reconcile::next_deadline(&mut bed.store).unwrap(), None);
+    assert_eq!(reconcile::next_deadline(&mut bed.store, 0).unwrap(), None);
 }
 
 #[test]
@@ -229,13 +229,14 @@ fn the_ends_of_a_session_have_their_own_times() {
     let silent = bed.session("claude", "silent", T0 + SECOND);
     let gone = bed.session("claude", "gone", T0 + SECOND);
     let process = Evidence {
-        source: "process".to_owned(),
+        source: "registry".to_owned(),
         subject: "42".to_owned(),
         says: "gone".to_owned(),
-        scope: "{}".to_owned(),
+        since_ms: T0 + HOUR,
         first_ms: T0,
-        last_ms: T0 + HOUR,
+        last_ms: T0 + MINUTE,
         ended_ms: Some(T0 + MINUTE),
+        ..Evidence::default()
     };
     bed.store.write(|tx| evidence::record(tx, gone, &process)).unwrap();
     bed.pass_at(T0 + 2 * DAY);

@@ -166,7 +166,7 @@ impl Bed {
 
 fn beside(as_of_ms: Option<i64>) -> Beside {
     let mirror = Mirror { writer: true, complete: true, ..Mirror::default() };
-    Beside { host: "saturn".to_owned(), mirror, as_of_ms }
+    Beside { host: "saturn".to_owned(), mirror, as_of_ms, ..Beside::default() }
 }
 
 fn plain(width: Width) -> Style {

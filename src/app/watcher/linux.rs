@@ -4,7 +4,7 @@
 //! A thread reads events and passes them on as they are; the worker, which owns the watches, turns
 //! them into paths. So nothing is shared.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::mem::MaybeUninit;
@@ -40,8 +40,19 @@ pub(super) struct Hint {
 #[derive(Debug)]
 struct Place {
     path: PathBuf,
-    depth: Depth,
+    care: Care,
     inode: u64,
+}
+
+/// What matters in a folder, each more than the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Care {
+    /// That a folder is made in it on the way to one that is missing.
+    Way,
+    /// Its files.
+    Folder,
+    /// Everything below it.
+    Tree,
 }
 
 /// The watches, and the thread that listens.
@@ -52,6 +63,8 @@ pub(super) struct Events {
     end: Arc<OwnedFd>,
     places: HashMap<i32, Place>,
     watches: HashMap<PathBuf, i32>,
+    /// Folders to be watched that are not there.
+    missing: Vec<PathBuf>,
 }
 
 impl Events {
@@ -66,32 +79,50 @@ impl Events {
             .name("events".to_owned())
             .spawn(move || listen(&events, &ending, deliver))
             .map_err(|error| format!("file events are not to be had ({error}): polling"))?;
-        Ok(Self { inotify, end, places: HashMap::new(), watches: HashMap::new() })
+        Ok(Self {
+            inotify,
+            end,
+            places: HashMap::new(),
+            watches: HashMap::new(),
+            missing: Vec::new(),
+        })
     }
 
     /// Watches these folders and drops the watches outside them.
     pub(super) fn cover(&mut self, folders: &[(PathBuf, Depth)]) -> Result<(), String> {
-        let mut wanted: Vec<(PathBuf, Depth)> = Vec::new();
+        let mut wanted: BTreeMap<PathBuf, Care> = BTreeMap::new();
+        self.missing.clear();
         for (folder, depth) in folders {
-            if folder.is_dir() {
-                wanted.push((folder.clone(), *depth));
-            } else if let Some(above) = folder.ancestors().skip(1).find(|above| above.is_dir()) {
+            let care = match depth {
+                Depth::Tree => Care::Tree,
+                Depth::Folder => Care::Folder,
+            };
+            let (place, care) = if folder.is_dir() {
+                (folder.as_path(), care)
+            } else {
+                self.missing.push(folder.clone());
                 // Whoever makes it makes it there.
-                wanted.push((above.to_owned(), Depth::Folder));
-            }
+                let above = folder.ancestors().skip(1).find(|above| above.is_dir());
+                let Some(above) = above else { continue };
+                (above, Care::Way)
+            };
+            let known = wanted.entry(place.to_owned()).or_insert(care);
+            *known = care.max(*known);
         }
-        let outside: Vec<PathBuf> = self
-            .watches
-            .keys()
-            .filter(|path| !wanted.iter().any(|(folder, depth)| belongs(path, folder, *depth)))
-            .cloned()
-            .collect();
+        let belongs = |path: &PathBuf| {
+            wanted.iter().any(|(folder, care)| match care {
+                Care::Tree => path.starts_with(folder),
+                Care::Folder | Care::Way => path == folder,
+            })
+        };
+        let outside: Vec<PathBuf> =
+            self.watches.keys().filter(|path| !belongs(path)).cloned().collect();
         for path in outside {
             self.drop_watch(&path);
         }
-        for (folder, depth) in wanted {
-            if !self.is_covered(&folder) {
-                self.watch(&folder, depth, 0, &mut Heard::default())?;
+        for (folder, care) in wanted {
+            if !self.is_covered(&folder, care) {
+                self.watch(&folder, care, 0, &mut Heard::default())?;
             }
         }
         Ok(())
@@ -119,43 +150,62 @@ impl Events {
                 continue;
             }
             let Some(place) = self.places.get(&hint.watch) else { continue };
-            let depth = place.depth;
+            let care = place.care;
             let Some(name) = &hint.name else {
                 // The folder itself went or was moved.
                 heard.rescan = true;
                 continue;
             };
             let path = place.path.join(name);
-            if !hint.what.contains(ReadFlags::ISDIR) {
-                if may_matter(&path) && heard.paths.last() != Some(&path) {
-                    heard.paths.push(path);
-                }
-                continue;
-            }
-            let came = ReadFlags::CREATE | ReadFlags::MOVED_TO;
-            if !hint.what.intersects(came) {
-                self.drop_below(&path);
-                heard.rescan = true;
-            } else if depth == Depth::Tree {
-                self.watch(&path, depth, 0, heard)?;
-            } else {
-                heard.rescan = true;
+            if hint.what.contains(ReadFlags::ISDIR) {
+                self.hear_folder(&path, hint.what, care, heard)?;
+            } else if matters(&path, care) && heard.paths.last() != Some(&path) {
+                heard.paths.push(path);
             }
         }
         Ok(())
     }
 
-    fn is_covered(&self, folder: &Path) -> bool {
-        let place = self.watches.get(folder).and_then(|watch| self.places.get(watch));
+    fn hear_folder(
+        &mut self,
+        path: &Path,
+        what: ReadFlags,
+        care: Care,
+        heard: &mut Heard,
+    ) -> Result<(), String> {
+        let arrived = what.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO);
+        match care {
+            Care::Tree if arrived => self.watch(path, care, 0, heard)?,
+            Care::Tree => {
+                self.drop_below(path);
+                heard.rescan = true;
+            }
+            Care::Folder => heard.rescan = true,
+            Care::Way => {
+                heard.rescan |= self.missing.iter().any(|missing| missing.starts_with(path));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_covered(&mut self, folder: &Path, care: Care) -> bool {
         let inode = fs::metadata(folder).map(|meta| meta.ino());
-        place.is_some_and(|place| inode.is_ok_and(|inode| inode == place.inode))
+        let place = self.watches.get(folder).and_then(|watch| self.places.get_mut(watch));
+        let Some(place) = place.filter(|place| inode.is_ok_and(|inode| inode == place.inode))
+        else {
+            return false;
+        };
+        // What lies below is watched only once a tree is asked for.
+        let covered = care <= place.care || care != Care::Tree;
+        place.care = care;
+        covered
     }
 
     /// Watches a folder, then lists it: in this order nothing falls between.
     fn watch(
         &mut self,
         folder: &Path,
-        depth: Depth,
+        care: Care,
         level: usize,
         heard: &mut Heard,
     ) -> Result<(), String> {
@@ -183,10 +233,10 @@ impl Events {
             }
             self.watches.remove(&known.path);
         }
-        let place = Place { path: folder.to_owned(), depth, inode: meta.ino() };
+        let place = Place { path: folder.to_owned(), care, inode: meta.ino() };
         self.places.insert(watch, place);
         self.watches.insert(folder.to_owned(), watch);
-        if depth == Depth::Folder || level >= DEPTH_MAX {
+        if care != Care::Tree || level >= DEPTH_MAX {
             return Ok(());
         }
         let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
@@ -195,10 +245,10 @@ impl Events {
             let kind = entry.file_type();
             let linked = kind.as_ref().is_ok_and(fs::FileType::is_symlink);
             if kind.is_ok_and(|kind| kind.is_dir()) || (linked && path.is_dir()) {
-                self.watch(&path, depth, level + 1, heard)?;
+                self.watch(&path, care, level + 1, heard)?;
             } else if heard.paths.len() >= LISTED_MAX {
                 heard.rescan = true;
-            } else if may_matter(&path) {
+            } else if matters(&path, care) {
                 heard.paths.push(path);
             }
         }
@@ -229,10 +279,12 @@ impl Drop for Events {
     }
 }
 
-fn belongs(path: &Path, folder: &Path, depth: Depth) -> bool {
-    match depth {
-        Depth::Tree => path.starts_with(folder),
-        Depth::Folder => path == folder,
+/// Whether a file is worth a look. Agents write much beside their transcripts.
+fn matters(path: &Path, care: Care) -> bool {
+    match care {
+        Care::Tree => may_matter(path),
+        Care::Folder => true,
+        Care::Way => false,
     }
 }
 

@@ -89,6 +89,27 @@ fn a_root_that_comes_later_is_noticed() {
 }
 
 #[test]
+fn what_happens_on_the_way_to_a_missing_folder_does_not_matter() {
+    let mut bed = Bed::new();
+    let folders = |bed: &Bed| {
+        [(bed.path("home/.codex/sessions"), Depth::Tree), (bed.path("home/inbox"), Depth::Folder)]
+    };
+    fs::create_dir_all(bed.path("home/inbox")).unwrap();
+    let wanted = folders(&bed);
+    bed.watcher.cover(&wanted);
+    append(&bed.path("home/notes.json"));
+    fs::create_dir(bed.path("home/holiday")).unwrap();
+    let note = bed.path("home/inbox/event");
+    append(&note);
+    bed.until(|all| {
+        assert!(!all.rescan, "{all:?}");
+        all.paths.contains(&note)
+    });
+    fs::create_dir(bed.path("home/.codex")).unwrap();
+    bed.until(|all| all.rescan);
+}
+
+#[test]
 fn a_folder_that_is_moved_away_or_deleted_asks_for_a_scan_and_loses_its_watch() {
     let mut bed = Bed::new();
     fs::create_dir_all(bed.path("projects/a/b")).unwrap();

@@ -20,11 +20,12 @@ fn silent(silence_ms: i64) -> Known {
         sign_of_life_ms: last,
         ends: Vec::new(),
         holder: Holder::Unknown,
+        seen: Vec::new(),
     }
 }
 
 fn end(ending: Ending, at_ms: i64) -> End {
-    End { ending, at_ms: Some(at_ms) }
+    End { ending, at_ms: Some(at_ms), observed_ms: None }
 }
 
 fn check(known: &Known) -> (Status, Rule) {
@@ -113,6 +114,7 @@ fn a_sub_agent_revokes_any_end_past_a_minute(#[case] later_ms: i64, #[case] ok: 
             sign_of_life_ms: child.max(at),
             ends: vec![end(ending, at)],
             holder: Holder::Unknown,
+            seen: Vec::new(),
         };
         assert_eq!(check(&known).1 == Rule::EndEvidence, ok, "{ending:?}");
     }
@@ -140,7 +142,8 @@ fn a_marker_stamped_too_early_is_measured_from_what_stands_before_it() {
 #[case::registry(Ending::RegistryMoved, true)]
 fn an_end_has_the_time_of_its_evidence(#[case] ending: Ending, #[case] approximate: bool) {
     let stamp = |at_ms: Option<i64>| {
-        let known = Known { ends: vec![End { ending, at_ms }], ..silent(10_000) };
+        let known =
+            Known { ends: vec![End { ending, at_ms, observed_ms: None }], ..silent(10_000) };
         decide(&known, WINDOWS, NOW).end.unwrap()
     };
     let expected = |at_ms: i64, approximate| EndStamp { at_ms, approximate, duration_ms: None };
@@ -228,7 +231,10 @@ fn any_known() -> impl Strategy<Value = Known> {
         Just(Holder::Shared { pid: 1 }),
     ];
     let end = (proptest::sample::select(&Ending::ALL[..]), proptest::option::of(moment.clone()))
-        .prop_map(|(ending, at)| End { ending, at_ms: at.map(|at| NOW + at) });
+        .prop_map(|(ending, at)| {
+            let at_ms = at.map(|at| NOW + at);
+            End { ending, at_ms, observed_ms: at_ms.map(|at| (at + 60_000).min(NOW)) }
+        });
     let ends = proptest::collection::vec(end, 0..4);
     let child = proptest::option::of(moment.clone());
     (moment.clone(), child, moment, ends, holder).prop_map(|(own, child, sign, ends, holder)| {
@@ -240,6 +246,7 @@ fn any_known() -> impl Strategy<Value = Known> {
             sign_of_life_ms: last.max(NOW + sign),
             ends,
             holder,
+            seen: Vec::new(),
         }
     })
 }

@@ -48,6 +48,7 @@ fn known(row: &SessionRow, ends: Vec<End>) -> Known {
         sign_of_life_ms: last,
         ends,
         holder: Holder::Unknown,
+        seen: Vec::new(),
     }
 }
 
@@ -62,7 +63,7 @@ fn hops(row: &SessionRow, ends: Vec<End>) -> Vec<(Status, &'static str)> {
 }
 
 fn exited(at_ms: i64) -> Vec<End> {
-    vec![End { ending: Ending::CostState, at_ms: Some(at_ms) }]
+    vec![End { ending: Ending::CostState, at_ms: Some(at_ms), observed_ms: None }]
 }
 
 const RUNNING: Status = Status::Running;
@@ -222,7 +223,8 @@ fn only_an_exact_end_has_a_duration() {
     let row = row(Some(RUNNING), NOW - 10_000);
     let end = |ends| planned(&row, ends, Silence::Judged).hops[0].end.unwrap();
     assert_eq!(end(exited(NOW - 9_000)).duration_ms, Some(6_000));
-    let gone = vec![End { ending: Ending::ProcessGone, at_ms: Some(NOW - 9_000) }];
+    let gone =
+        vec![End { ending: Ending::ProcessGone, at_ms: Some(NOW - 9_000), observed_ms: None }];
     assert_eq!(end(gone).duration_ms, None);
     let started = SessionRow { started_ms: Some(NOW - 20_000), ..row.clone() };
     let plan = planned(&started, exited(NOW - 9_000), Silence::Judged);

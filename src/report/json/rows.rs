@@ -114,6 +114,7 @@ pub(super) struct TriedOut<'a> {
     test: Clean<'a>,
     held: bool,
     decided: bool,
+    basis: &'static str,
     evidence: Vec<Clean<'a>>,
 }
 
@@ -123,6 +124,7 @@ pub(super) fn tried(row: &Tried) -> TriedOut<'_> {
         test: text::line(&row.test),
         held: row.held,
         decided: row.decided,
+        basis: row.basis,
         evidence: cleans(&row.evidence),
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct Envelope<'a> {
     pub(super) message: Option<Value<'a>>,
     /// `content` of a `system` record.
     pub(super) content: Option<Value<'a>>,
+    /// `toolUseResult`.
+    pub(super) result: Option<Value<'a>>,
     /// `attachment`.
     pub(super) attachment: Option<Value<'a>>,
     /// `compactMetadata`.
@@ -102,6 +104,7 @@ impl<'a> Envelope<'a> {
                 b"error" => &mut found.error,
                 b"message" => &mut found.message,
                 b"content" => &mut found.content,
+                b"toolUseResult" => &mut found.result,
                 b"attachment" => &mut found.attachment,
                 b"compactMetadata" => &mut found.compact,
                 b"hookErrors" => &mut found.hook_errors,

@@ -8,6 +8,7 @@ use super::super::{
 };
 use super::State;
 use super::assistant::{LONG_WINDOW_TOKENS, ends_long};
+use super::background;
 use super::envelope::word;
 use super::line::{ID_CHARS, Line};
 use super::ring;
@@ -22,7 +23,7 @@ const TYPE_CHARS: usize = 64;
 const MODELS_MAX: usize = 64;
 
 /// Types that are known and say nothing to us.
-const IGNORED: [&str; 28] = [
+const IGNORED: [&str; 27] = [
     "last-prompt",
     "mode",
     "permission-mode",
@@ -34,7 +35,6 @@ const IGNORED: [&str; 28] = [
     "pr-link",
     "worktree-state",
     "relocated",
-    "queue-operation",
     "file-history-snapshot",
     "file-history-delta",
     "content-replacement",
@@ -74,6 +74,7 @@ impl State {
             Some(b"\"cost-state\"") => self.cost_state(payload, line),
             Some(b"\"continued-in\"") => self.end(EndKind::ContinuedIn, line.at_ms, line),
             Some(b"\"ended-by-model\"") => self.end(EndKind::EndedByModel, line.at_ms, line),
+            Some(b"\"queue-operation\"") => background::notice(payload.get("content"), line),
             _ => unknown(kind, line),
         }
         if self.place == Place::Transcript

@@ -1,6 +1,7 @@
 //! What the adapter claims, one transcript per rule. The builders write records as Claude does.
 
 mod activity;
+mod background;
 mod brackets;
 mod places;
 mod properties;

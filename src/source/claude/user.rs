@@ -2,6 +2,7 @@
 
 use super::super::json::Value;
 use super::super::{MessageKind, TurnMark, What};
+use super::background;
 use super::bracket::Half;
 use super::envelope::{Envelope, is_inside, is_set};
 use super::line::{Call, Line};
@@ -162,10 +163,12 @@ impl State {
             Class::Results => {
                 self.works(line);
                 results(user, line);
+                background::result(line);
                 line.say(What::Turn(TurnMark::Open));
             }
             Class::Injected => {
                 self.works(line);
+                background::notice(user.content, line);
                 line.note("0", text::preview(user.content, line.envelope.oversized));
                 line.say(What::Turn(TurnMark::Open));
             }
@@ -262,6 +265,11 @@ impl<'a> Queued<'a> {
         let inside = is_inside(origin) || envelope.is_from_inside();
         let typed = mode_fits && !inside && !is_set(meta) && !is_set(envelope.meta);
         Some(Self { prompt, typed })
+    }
+
+    /// What was queued.
+    pub(super) fn prompt(&self) -> Option<Value<'a>> {
+        self.prompt
     }
 
     /// Its rows. It changes no turn: one is open, or its prompt will come.

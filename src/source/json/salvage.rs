@@ -59,7 +59,7 @@ pub fn pieces(line: &[u8]) -> Vec<Piece> {
         return if blank { Vec::new() } else { vec![Piece::Damage] };
     }
     let mut found = Vec::with_capacity(1);
-    let mut tries = 0;
+    let mut openers = Openers::default();
     while at < line.len() {
         if let Some(end) = object_end(line, at) {
             found.push(Piece::Object { start: at, end });
@@ -67,7 +67,7 @@ pub fn pieces(line: &[u8]) -> Vec<Piece> {
             continue;
         }
         found.push(Piece::Damage);
-        match resync(line, at + 1, &mut tries) {
+        match resync(line, at + 1, &mut openers) {
             Some(next) => at = next,
             None => break,
         }
@@ -75,14 +75,33 @@ pub fn pieces(line: &[u8]) -> Vec<Piece> {
     found
 }
 
+/// Where the openers are found next in a line, so that one that does not occur is not looked for over
+/// and over in a line of megabytes.
+#[derive(Default)]
+struct Openers {
+    tries: usize,
+    /// First place at or behind where it was last looked for; the line's length: nowhere.
+    next: [Option<usize>; OPENERS.len()],
+}
+
+impl Openers {
+    fn find(&mut self, line: &[u8], from: usize) -> Option<usize> {
+        for (opener, next) in OPENERS.iter().zip(&mut self.next) {
+            if next.is_none_or(|next| next < from) {
+                let found = line.get(from..).and_then(|rest| memmem::find(rest, opener));
+                *next = Some(found.map_or(line.len(), |found| from + found));
+            }
+        }
+        self.next.iter().flatten().copied().min().filter(|next| *next < line.len())
+    }
+}
+
 /// The start of the next whole record at or after `from`: one that reaches the end of the line, or
 /// stands before another object or a run of NULs.
-fn resync(line: &[u8], mut from: usize, tries: &mut usize) -> Option<usize> {
-    while *tries < SALVAGE_TRIES_MAX {
-        *tries += 1;
-        let rest = line.get(from..)?;
-        let next = OPENERS.iter().filter_map(|opener| memmem::find(rest, opener)).min()?;
-        let start = from + next;
+fn resync(line: &[u8], mut from: usize, openers: &mut Openers) -> Option<usize> {
+    while openers.tries < SALVAGE_TRIES_MAX {
+        openers.tries += 1;
+        let start = openers.find(line, from)?;
         if let Some(end) = object_end(line, start) {
             let behind = line.get(end..)?.trim_ascii_start().first();
             let object = Value::new(line.get(start..end)?);

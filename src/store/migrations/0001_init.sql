@@ -19,7 +19,8 @@ CREATE TABLE roots (
 -- One row per file generation. A rewritten or replaced file gets a new row; the old one stops
 -- counting (live = 0) in the same transaction. Its cursor: the decoded offset behind the last
 -- complete line, and the frame in which reading goes on: where it starts in the file, and at which
--- decoded offset (both equal `position` in a plain file).
+-- decoded offset (both equal `position` in a plain file). `in_damage`: it goes on inside a broken
+-- part of a compressed file, which has been counted.
 CREATE TABLE source_files (
     id            INTEGER PRIMARY KEY,
     root_id       INTEGER NOT NULL,
@@ -42,6 +43,7 @@ CREATE TABLE source_files (
     state         TEXT NOT NULL,
     skipped_lines INTEGER NOT NULL DEFAULT 0,
     damaged       INTEGER NOT NULL DEFAULT 0,
+    in_damage     INTEGER NOT NULL DEFAULT 0,
     first_seen_ms INTEGER NOT NULL,
     gone_ms       INTEGER,
     live          INTEGER NOT NULL DEFAULT 1
@@ -91,9 +93,13 @@ CREATE TABLE sessions (
     origin           TEXT NOT NULL DEFAULT 'mirror',
     UNIQUE (agent, native_id, parent_native_id, host)
 ) STRICT;
-CREATE INDEX sessions_parent ON sessions (agent, parent_native_id) WHERE parent_native_id <> '';
+-- The newest activity below a session is the last entry of its range: no walk over thousands of
+-- sub-agents whenever one of them moves.
+CREATE INDEX sessions_parent ON sessions (agent, parent_native_id, host, last_activity_ms)
+    WHERE parent_native_id <> '';
 CREATE INDEX sessions_due ON sessions (status, deadline_ms)
     WHERE deadline_ms IS NOT NULL AND nested = 0;
+CREATE INDEX sessions_active ON sessions (agent, last_activity_ms) WHERE nested = 0;
 CREATE INDEX sessions_dirty ON sessions (id) WHERE dirty = 1 AND nested = 0;
 
 -- What one generation says of one session (JSON of source::facts::Facts).
@@ -160,7 +166,9 @@ CREATE TABLE compactions (
     PRIMARY KEY (session_id, seq)
 ) STRICT, WITHOUT ROWID;
 
--- Observations of processes, hooks and children: what was seen, in which scope, when.
+-- Observations of processes, locks, children and hooks: what was seen, in which scope, when.
+-- `says` since `since_ms`; an `ended_ms` says that its subject is over and that this ends the
+-- session. `body` is the observer's own memory (JSON), which nobody else reads.
 CREATE TABLE evidence (
     id         INTEGER PRIMARY KEY,
     session_id INTEGER NOT NULL,
@@ -168,12 +176,22 @@ CREATE TABLE evidence (
     subject    TEXT NOT NULL,
     says       TEXT NOT NULL,
     scope      TEXT NOT NULL DEFAULT '{}',
+    since_ms   INTEGER NOT NULL,
     first_ms   INTEGER NOT NULL,
     last_ms    INTEGER NOT NULL,
     ended_ms   INTEGER,
+    pid        INTEGER,
+    started_ms INTEGER,
+    state      TEXT,
+    state_ms   INTEGER,
+    waits_for  TEXT,
+    why        TEXT NOT NULL DEFAULT '',
     body       TEXT NOT NULL DEFAULT '{}',
     UNIQUE (session_id, source, subject)
 ) STRICT;
+-- What may change with the next look, so that a look need not go through what is over.
+CREATE INDEX evidence_open ON evidence (session_id)
+    WHERE source <> 'hook' AND says NOT IN ('gone', 'moved', 'exited');
 
 -- Warnings that viewers see too.
 CREATE TABLE findings (

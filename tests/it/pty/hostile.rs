@@ -53,7 +53,7 @@ fn nothing_from_a_transcript_reaches_the_terminal_unfiltered() {
             ("\u{1b}r", "claude --resume"),
             ("\u{1b}2", "after silence"),
             ("3", "superseded"),
-            ("4", "open, unverified"),
+            ("4", "100k → 900"),
             ("1w", "warnings and roots"),
             ("\u{1b}/evil", "/evil"),
             ("\r", "of"),

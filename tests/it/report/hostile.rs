@@ -153,6 +153,7 @@ fn detail(evil: &str, quiet_ms: i64) -> Detail {
             test: text(),
             held: true,
             decided: true,
+            basis: "observed",
             evidence: vec![text()],
         }],
         transitions: vec![Transition {

@@ -462,6 +462,7 @@ fn tried(rule: &str, test: &str, held: Held) -> Tried {
         test: test.to_owned(),
         held: held != Held::No,
         decided: held == Held::Decided,
+        basis: "observed",
         evidence: Vec::new(),
     }
 }

@@ -118,7 +118,7 @@ fn the_sample_has_every_kind_of_record() {
         .collect();
     kinds.sort();
     kinds.dedup();
-    let want = "Activity Branch CallsVoid Compaction Context Cwd End Error ForkOf Kind Message \
+    let want = "Activity Background Branch CallsVoid Compaction Context Cwd End Error ForkOf Kind Message \
         Model Started Title Trailer Turn Unknown Usage Version Window";
     assert_eq!(kinds.join(" "), want);
 }

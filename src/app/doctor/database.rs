@@ -1,0 +1,265 @@
+//! The database: its folder and file system, the file itself, who writes it, what waits in it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::bytes;
+use crate::app::{Setting, lock};
+use crate::clock::Clock;
+use crate::delivery::{self, on_terminal};
+use crate::lifecycle::windows;
+use crate::report::doctor::{Finding, Level};
+use crate::snapshot::age;
+use crate::store::{self, Reader, StoreError, health, schema};
+
+/// A database larger than this is not read through, bytes.
+const CHECK_BYTES_MAX: u64 = 2 << 30;
+/// Lines of damage shown.
+const DAMAGE_MAX: u32 = 3;
+/// A write-ahead log larger than this is held open by some reader, bytes.
+const WAL_BYTES_MAX: u64 = 128 << 20;
+/// Less space than this is little, bytes.
+const SPACE_BYTES_MIN: u64 = 200 << 20;
+
+/// All of it.
+pub(super) fn checks(setting: &Setting, reader: &mut store::Result<Reader>) -> Vec<Finding> {
+    let db = &setting.config.db;
+    let mut findings = vec![place(db)];
+    if db.exists() {
+        findings.push(match reader {
+            Ok(reader) => sound(db, reader),
+            Err(error) => broken(db, error),
+        });
+        findings.extend(private(db));
+        if let Ok(reader) = reader {
+            findings.extend(contents(setting, reader));
+        }
+    } else {
+        let found = "not there yet; the first run makes it";
+        findings.push(Finding::fine("database", db.display().to_string(), found).at(Level::Note));
+    }
+    findings.push(writer(setting));
+    findings
+}
+
+/// The file system that it lies on.
+fn place(db: &Path) -> Finding {
+    let folder = db.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
+    let subject = folder.display().to_string();
+    let kind = file_system(folder);
+    let space = rustix::fs::statvfs(folder).map(|stat| stat.f_bavail * stat.f_frsize).ok();
+    let free = space.map_or("unknown".to_owned(), |free| bytes(free.cast_signed()));
+    let found = format!("{}, {free} free", kind.name);
+    let finding = Finding::fine("disk", subject, found);
+    let finding = match space {
+        Some(free) => finding.with("free_bytes", free.cast_signed()),
+        None => finding,
+    };
+    if kind.network {
+        let advice = "SQLite is not safe on a network file system: give --db a local path";
+        return finding.at(Level::Warning).advise(advice);
+    }
+    if space.is_some_and(|free| free < SPACE_BYTES_MIN) {
+        return finding.at(Level::Warning).advise("make room: without it nothing new is mirrored");
+    }
+    if !is_writable(folder) {
+        return finding.at(Level::Fault).advise("it cannot be written by this user: give --db");
+    }
+    finding
+}
+
+struct FileSystem {
+    name: String,
+    network: bool,
+}
+
+/// Kinds of file systems by their number, of linux/magic.h; true: on a network.
+const FILE_SYSTEMS: [(u64, &str, bool); 16] = [
+    (0xef53, "ext4", false),
+    (0x9123_683e, "btrfs", false),
+    (0x5846_5342, "xfs", false),
+    (0x2fc1_2fc1, "zfs", false),
+    (0x0102_1994, "tmpfs", false),
+    (0x794c_7630, "overlay", false),
+    (0xf2f5_2010, "f2fs", false),
+    (0xca45_1a4e, "bcachefs", false),
+    (0x6969, "nfs", true),
+    (0x517b, "smb", true),
+    (0xff53_4d42, "cifs", true),
+    (0xfe53_4d42, "smb2", true),
+    (0x0102_1997, "9p", true),
+    (0x00c3_6400, "ceph", true),
+    (0x6573_5546, "fuse", true),
+    (0x5346_414f, "afs", true),
+];
+
+#[cfg(target_os = "linux")]
+fn file_system(path: &Path) -> FileSystem {
+    let Ok(stat) = rustix::fs::statfs(path) else {
+        return FileSystem { name: "unknown file system".to_owned(), network: false };
+    };
+    let number = u64::try_from(stat.f_type).unwrap_or(0) & 0xffff_ffff;
+    match FILE_SYSTEMS.iter().find(|(known, _, _)| *known == number) {
+        Some((_, name, network)) => FileSystem { name: (*name).to_owned(), network: *network },
+        None => FileSystem { name: format!("file system {number:#x}"), network: false },
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn file_system(_path: &Path) -> FileSystem {
+    FileSystem { name: "file system not told here".to_owned(), network: false }
+}
+
+fn is_writable(folder: &Path) -> bool {
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+fn sound(db: &Path, reader: &mut Reader) -> Finding {
+    let size = fs::metadata(db).map_or(0, |meta| meta.len());
+    let looked = reader.read(|tx| {
+        let version = health::version(tx)?;
+        let journal = health::journal_mode(tx)?;
+        let damage =
+            if size <= CHECK_BYTES_MAX { health::quick_check(tx, DAMAGE_MAX)? } else { Vec::new() };
+        Ok((version, journal, damage))
+    });
+    let (version, journal, damage) = match looked {
+        Ok(looked) => looked,
+        Err(error) => return broken(db, &error),
+    };
+    let checked = if size <= CHECK_BYTES_MAX { "sound" } else { "too large to be read through" };
+    let size_words = bytes(size.cast_signed());
+    let found = format!("version {version}, {size_words}, journal {journal}, {checked}");
+    let wal = fs::metadata(beside(db, "-wal")).map_or(0, |meta| meta.len());
+    let finding = Finding::fine("database", db.display().to_string(), found)
+        .with("version", version)
+        .with("bytes", size.cast_signed())
+        .with("wal_bytes", wal.cast_signed());
+    if let Some(first) = damage.first() {
+        return broken(db, &StoreError::Value(first.clone()));
+    }
+    if version > schema::VERSION {
+        let known = schema::VERSION;
+        let advice = format!("a newer lullwatch wrote it, this one knows version {known}: update");
+        return finding.at(Level::Fault).advise(advice);
+    }
+    if version < schema::VERSION {
+        return finding.at(Level::Note).advise("the next run brings it up to date");
+    }
+    if wal > WAL_BYTES_MAX {
+        let advice = format!("its log has {}: some reader keeps it open", bytes(wal.cast_signed()));
+        return finding.at(Level::Warning).advise(advice);
+    }
+    finding
+}
+
+fn broken(db: &Path, error: &StoreError) -> Finding {
+    let finding = Finding::fine("database", db.display().to_string(), error.to_string());
+    let advice = match error {
+        StoreError::Busy { .. } => "another program keeps it locked: end it, or wait",
+        StoreError::Open { .. } | StoreError::ReadOnly { .. } => {
+            "see who owns the file and its folder, or give --db another path"
+        }
+        StoreError::Newer { .. } => "update lullwatch",
+        StoreError::Replaced { .. } => "it was replaced under us: look again",
+        StoreError::Foreign { .. } => "give --db another path, or move the file away",
+        StoreError::Full { .. } => "make room",
+        StoreError::Corrupt { .. }
+        | StoreError::Failed { .. }
+        | StoreError::Value(_)
+        | StoreError::Sqlite(_) => {
+            "move it away: the next run makes a new one from the transcripts; acknowledgements, \
+             history and runs are lost with it"
+        }
+    };
+    finding.at(Level::Fault).advise(advice)
+}
+
+fn private(db: &Path) -> Option<Finding> {
+    let mode = fs::metadata(db).ok()?.mode() & 0o777;
+    let open = mode & 0o077 != 0;
+    open.then(|| {
+        let found = format!("mode {mode:o}: others may read what is kept of your transcripts");
+        Finding::fine("database", db.display().to_string(), found)
+            .at(Level::Warning)
+            .advise(format!("chmod 600 {}", db.display()))
+    })
+}
+
+fn beside(db: &Path, ending: &str) -> std::path::PathBuf {
+    let mut name = db.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// What it holds that somebody may have to act on.
+fn contents(setting: &Setting, reader: &mut Reader) -> Vec<Finding> {
+    let host = setting.host.clone();
+    let looked = reader.read(|tx| {
+        let pending = delivery::pending_count(tx, &setting.config.consumer)?;
+        Ok((
+            windows::windows_of(tx)?,
+            pending,
+            health::failing(tx, on_terminal::CONSUMER)?,
+            health::open_runs(tx, &host)?,
+        ))
+    });
+    // An older file lacks what is asked for; that is told already.
+    let Ok((windows, pending, (failing, error), (starting, at_work, waiting))) = looked else {
+        return Vec::new();
+    };
+    let mut findings = Vec::new();
+    let (live, ended) = (age::span(windows.live_ms), age::span(windows.ended_ms));
+    let asked = setting.config.windows;
+    let others = asked.0.is_some_and(|ms| ms != windows.live_ms)
+        || asked.1.is_some_and(|ms| ms != windows.ended_ms);
+    let finding = Finding::fine("windows", "", format!("live {live}, ended {ended}"))
+        .with("live_ms", windows.live_ms)
+        .with("ended_ms", windows.ended_ms);
+    findings.push(if others {
+        let advice = "others are asked for: see `lullwatch config --set-windows LIVE ENDED`";
+        finding.at(Level::Fault).advise(advice)
+    } else {
+        finding
+    });
+    let found = format!("{pending} pending for {}", setting.config.consumer);
+    let pending = i64::try_from(pending).unwrap_or(i64::MAX);
+    findings.push(Finding::fine("ledger", "", found).with("pending", pending));
+    if failing > 0 {
+        let error = error.unwrap_or_default();
+        let found = format!("{failing} could not be delivered yet; the last error: {error}");
+        let finding = Finding::fine("ledger", on_terminal::CONSUMER, found);
+        let advice = "see `lullwatch ledger`; it is tried again with back-off";
+        findings.push(finding.at(Level::Warning).with("failing", failing).advise(advice));
+    }
+    let found = format!("{at_work} at work, {waiting} awaiting their session, {starting} starting");
+    findings.push(
+        Finding::fine("runs", "", found)
+            .with("at_work", at_work)
+            .with("awaiting", waiting)
+            .with("starting", starting),
+    );
+    findings
+}
+
+fn writer(setting: &Setting) -> Finding {
+    let db = &setting.config.db;
+    let path = lock::path_for(db).display().to_string();
+    if !lock::is_held(db) {
+        return Finding::fine("writer", path, "nobody writes now");
+    }
+    let holder = lock::read(db).unwrap_or_default();
+    let beat_ms = Clock::default().now_ms() - holder.heartbeat_ms;
+    let finding = Finding::fine(
+        "writer",
+        path,
+        format!("pid {} writes, last sign {} ago", holder.pid, age::span(beat_ms.max(0))),
+    );
+    let finding = finding.with("pid", i64::from(holder.pid)).with("heartbeat_age_ms", beat_ms);
+    if beat_ms > lock::STALLED_MS {
+        let advice = format!("it is stalled: look at pid {}, or end it", holder.pid);
+        return finding.at(Level::Warning).advise(advice);
+    }
+    finding
+}

@@ -1,0 +1,402 @@
+//! The look at processes that every pass takes: whom it is about, what is seen, what is stored.
+//!
+//! It stands between two rooms that do not know each other: `liveness` sees processes and knows no
+//! store, the store keeps rows and knows no processes. A look costs what is new: whom to ask is
+//! worked out again only when the store or the registry has changed, and a row is written only when
+//! it says something new. Between passes it is repeated every two seconds while there is anything
+//! to see, so that an exit is noticed although no file tells of it.
+
+mod inbox;
+mod rows;
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use crate::lifecycle::known::Process;
+use crate::lifecycle::presence::{Trust, presence};
+use crate::liveness::locks::{Locks, Observed, codex_lock, dsh_lock};
+use crate::liveness::proc::{Proc, ProcessId, Sight};
+use crate::liveness::programs::{self, Programs};
+use crate::liveness::record::Record;
+use crate::liveness::registry::{self, Registry, Says};
+use crate::liveness::{Child, Limits, Note, Observation, Request, Session, observe};
+use crate::mirror::discover::Root;
+use crate::source::Agent;
+use crate::store::evidence::{self, Candidate, Evidence, Named};
+use crate::store::runs::{self, RunRow};
+use crate::store::{self, Store, sessions};
+use rows::{Exited, News, Writer};
+
+/// How far a look goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Whom the last look was about, and what has changed since.
+    Near,
+    /// Also which locks anybody holds, and which programs run.
+    Far,
+}
+
+/// What a look came to.
+#[derive(Debug, Default)]
+pub struct Probed {
+    /// What is known of the processes of each session that was looked at, by row id.
+    pub processes: HashMap<i64, Process>,
+    /// Something new was stored.
+    pub changed: bool,
+}
+
+/// The memory of the looks of one process.
+#[derive(Debug)]
+pub struct Probe {
+    host: String,
+    inbox: PathBuf,
+    /// Claude's registries.
+    registries: Vec<PathBuf>,
+    codex: Vec<PathBuf>,
+    limits: Limits,
+    /// Whom the last look was about, and for what state of store and registry that holds.
+    asked: Vec<Asked>,
+    asked_for: Option<Question>,
+    /// Who holds the lock of a session that may be over, as the last far look saw it.
+    held: Named,
+    /// Running dsh processes, as the last far look saw them.
+    programs: Programs,
+    /// All records of the sessions of the last look.
+    records: HashMap<i64, Vec<Record>>,
+    /// The rows of the sessions of the last look, as stored.
+    stored: HashMap<i64, Vec<Evidence>>,
+    /// There is a folder to look into.
+    folders: bool,
+    scope: Option<String>,
+    notes: Vec<Note>,
+}
+
+/// A session that is asked about, with what is fixed about it.
+#[derive(Debug, Clone)]
+struct Asked {
+    session: Session,
+    agent: Agent,
+    exited: Vec<Exited>,
+}
+
+/// What the list of those asked about depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Question {
+    rows_written: u64,
+    data_version: i64,
+    named: Named,
+}
+
+impl Probe {
+    /// Nothing is remembered yet; the store has what earlier processes saw.
+    pub fn new(host: &str, state_folder: &Path, roots: &[Root]) -> Self {
+        let of = |agent: Agent| roots.iter().filter(move |root| root.agent == agent);
+        Self {
+            host: host.to_owned(),
+            inbox: state_folder.join("inbox"),
+            registries: of(Agent::Claude).map(|root| registry::folder_of(&root.path)).collect(),
+            codex: of(Agent::Codex).map(|root| root.path.clone()).collect(),
+            limits: Limits::default(),
+            asked: Vec::new(),
+            asked_for: None,
+            held: Named::default(),
+            programs: Programs::default(),
+            records: HashMap::new(),
+            stored: HashMap::new(),
+            folders: false,
+            scope: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Where the last look stood (JSON).
+    pub fn scope(&self) -> Option<&str> {
+        self.scope.as_deref()
+    }
+
+    /// What could not be looked at, for the warnings.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        let told = |note: &&Note| note.code.starts_with("registry");
+        self.notes.iter().filter(told).map(|note| match note.subject.as_str() {
+            "" => note.text.clone(),
+            subject => format!("{subject}: {}", note.text),
+        })
+    }
+
+    /// Whether there may be something to see although no file changes.
+    pub fn wants_looks(&self) -> bool {
+        let live = |records: &Vec<Record>| records.iter().any(|record| !record.fate.is_end());
+        self.folders || self.records.values().any(live)
+    }
+
+    /// Folders in which a change announces that there is something to see.
+    pub fn hint_folders(&self) -> impl Iterator<Item = PathBuf> {
+        let locks = self.codex.iter().filter_map(|root| lock_folder(root));
+        self.registries.iter().cloned().chain(locks).chain([self.inbox.clone()])
+    }
+
+    /// Looks, and stores what is new.
+    pub fn look(&mut self, store: &mut Store, reach: Reach, now_ms: i64) -> store::Result<Probed> {
+        let absorbed = inbox::absorb(store, &self.inbox, now_ms)?;
+        let proc = Proc::system();
+        self.scope = serde_json::to_string(proc.scope()).ok();
+        let registry = registry::read(&self.registries, self.limits.entries_max);
+        let folders: Vec<PathBuf> = self.hint_folders().collect();
+        self.folders = folders.iter().any(|folder| folder.is_dir());
+        if reach == Reach::Far {
+            self.held = self.held_from_afar(store, &proc)?;
+            self.programs = Programs::default();
+        }
+        self.ask(store, &registry, now_ms)?;
+        let mut sessions: Vec<Session> =
+            self.asked.iter().map(|asked| asked.session.clone()).collect();
+        for session in &mut sessions {
+            session.earlier = self.records.get(&session.id).cloned().unwrap_or_default();
+        }
+        let request = Request { registry: &registry, sessions: &sessions };
+        let seen = observe(&request, &proc, now_ms, &self.limits);
+        self.notes = seen.notes;
+        let (processes, said) = self.keep(store, &proc, seen.sessions, now_ms)?;
+        Ok(Probed { processes, changed: said || absorbed > 0 })
+    }
+
+    /// Sessions whose locks are held, whatever their status: found from the side of the holders.
+    fn held_from_afar(&self, store: &mut Store, proc: &Proc) -> store::Result<Named> {
+        let locks = Locks::look(proc, self.limits.processes_max, self.limits.fds_max);
+        let files = locks.held_files();
+        let mut named = Named::default();
+        for file in files {
+            if file.file_name() == Some(OsStr::new("session.lock")) {
+                let mut folder = file.parent().unwrap_or(&file).as_os_str().as_bytes().to_vec();
+                folder.push(b'/');
+                named.rows.extend(store.read(|tx| evidence::sessions_in(tx, &folder))?);
+            } else if let Some(thread) = file.file_stem().and_then(OsStr::to_str) {
+                named.codex.push(thread.to_owned());
+            }
+        }
+        Ok(named)
+    }
+
+    /// Works out whom to ask about, if store or registry have changed.
+    fn ask(&mut self, store: &mut Store, registry: &Registry, now_ms: i64) -> store::Result<()> {
+        let named = self.named(registry);
+        let (rows_written, data_version) = (store.rows_written(), store.data_version()?);
+        let question = Question { rows_written, data_version, named };
+        if self.asked_for.as_ref() == Some(&question) {
+            return Ok(());
+        }
+        let candidates = store.read(|tx| evidence::candidates(tx, &question.named))?;
+        let mut asked: Vec<Asked> = Vec::with_capacity(candidates.len());
+        for candidate in candidates {
+            asked.extend(self.asked(store, candidate)?);
+        }
+        let ids: Vec<i64> = asked.iter().map(|asked| asked.session.id).collect();
+        let host = &self.host;
+        let (mut stored, runs) = store
+            .read(|tx| Ok((evidence::of_sessions(tx, &ids)?, runs::of_live_sessions(tx, host)?)))?;
+        for (session, run) in runs {
+            if let Some(asked) = asked.iter_mut().find(|asked| asked.session.id == session) {
+                let known = stored.get(&session).map(Vec::as_slice).unwrap_or_default();
+                asked.add_run(&run, known, now_ms);
+            }
+        }
+        self.records = ids
+            .into_iter()
+            .map(|id| {
+                let rows = stored.entry(id).or_default();
+                (id, self.records.remove(&id).unwrap_or_else(|| rows::records(rows)))
+            })
+            .collect();
+        self.asked = asked;
+        self.stored = stored;
+        self.asked_for = Some(question);
+        Ok(())
+    }
+
+    fn named(&self, registry: &Registry) -> Named {
+        let ids = registry.entries.iter().filter_map(|entry| entry.session_id.clone());
+        let busy = registry.entries.iter().filter(|entry| entry.status == Some(Says::Busy));
+        let mut named = Named {
+            claude: ids.collect(),
+            // One of these may be what a busy entry really works on.
+            claude_active_after_ms: busy.filter_map(|entry| entry.status_updated_ms).min(),
+            ..self.held.clone()
+        };
+        named.claude.sort_unstable();
+        named.claude.dedup();
+        named
+    }
+
+    fn asked(&self, store: &mut Store, candidate: Candidate) -> store::Result<Option<Asked>> {
+        let Some(agent) = Agent::from_word(&candidate.agent) else { return Ok(None) };
+        let mut session = Session {
+            id: candidate.id,
+            native_id: candidate.native_id,
+            cwd: candidate.cwd,
+            turn_open: candidate.turn_open,
+            last_activity_ms: candidate.last_activity_ms,
+            in_registry: agent == Agent::Claude,
+            locks: Vec::new(),
+            family_locks: Vec::new(),
+            children: Vec::new(),
+            earlier: Vec::new(),
+        };
+        session.locks = self.locks(store, agent, session.id, &session.native_id)?;
+        // Who its family is matters only where a lock may be held.
+        if session.locks.iter().any(|lock| fs::symlink_metadata(lock).is_ok()) {
+            let word = agent.word();
+            for (id, native) in store.read(|tx| evidence::family(tx, word, &session.native_id))? {
+                session.family_locks.extend(self.locks(store, agent, id, &native)?);
+            }
+        }
+        Ok(Some(Asked { session, agent, exited: Vec::new() }))
+    }
+
+    /// Where the lock of a session may lie.
+    fn locks(
+        &self,
+        store: &mut Store,
+        agent: Agent,
+        id: i64,
+        native_id: &str,
+    ) -> store::Result<Vec<PathBuf>> {
+        Ok(match agent {
+            Agent::Claude => Vec::new(),
+            Agent::Codex => self.codex.iter().map(|root| codex_lock(root, native_id)).collect(),
+            Agent::Dsh => {
+                let logs = store.read(|tx| evidence::paths(tx, id))?;
+                let lock = |log: Vec<u8>| dsh_lock(Path::new(&OsString::from_vec(log)));
+                let mut locks: Vec<PathBuf> = logs.into_iter().map(lock).collect();
+                locks.dedup();
+                locks
+            }
+        })
+    }
+
+    /// Remembers what was seen, stores what is new of it, and says what it means.
+    fn keep(
+        &mut self,
+        store: &mut Store,
+        proc: &Proc,
+        seen: Vec<Observation>,
+        now_ms: i64,
+    ) -> store::Result<(HashMap<i64, Process>, bool)> {
+        let mut by_id: HashMap<i64, Observation> =
+            seen.into_iter().map(|seen| (seen.id, seen)).collect();
+        let mut processes = HashMap::new();
+        let mut due: Vec<(i64, Vec<Evidence>, News)> = Vec::new();
+        for asked in std::mem::take(&mut self.asked) {
+            let id = asked.session.id;
+            let silent =
+                Observation { id, records: Vec::new(), lock: None, working: None, waiting: None };
+            let seen = by_id.remove(&id).unwrap_or(silent);
+            let writer = self.writer(&asked, &seen, proc);
+            let rows = rows::rows(&seen, &asked.exited, writer.as_ref(), proc.scope(), now_ms);
+            let working_ms = seen.working.is_some().then_some(now_ms);
+            let holder = presence(&rows, Trust::Fresh, None, asked.session.in_registry).holder;
+            if !rows.is_empty() {
+                processes.insert(id, Process { holder, working_ms });
+            }
+            self.records.insert(id, seen.records);
+            let stored = self.stored.get(&id).map(Vec::as_slice).unwrap_or_default();
+            match rows::news(&rows, stored) {
+                News::None => {}
+                news @ (News::Seen | News::Said) => due.push((id, rows, news)),
+            }
+            self.asked.push(asked);
+        }
+        let said = self.store(store, due)?;
+        Ok((processes, said))
+    }
+
+    fn store(
+        &mut self,
+        store: &mut Store,
+        writes: Vec<(i64, Vec<Evidence>, News)>,
+    ) -> store::Result<bool> {
+        if writes.is_empty() {
+            return Ok(false);
+        }
+        let outcome = store.write(|tx| {
+            for (id, rows, news) in &writes {
+                evidence::replace(tx, *id, rows)?;
+                if *news == News::Said {
+                    sessions::mark_dirty(tx, *id)?;
+                }
+            }
+            Ok(())
+        });
+        if let Err(error) = outcome {
+            // It may have happened or not: all is read again.
+            self.asked_for = None;
+            return Err(error);
+        }
+        // Our own rows change nothing about whom to ask.
+        if let Some(question) = &mut self.asked_for {
+            question.rows_written = store.rows_written();
+        }
+        let said = writes.iter().any(|(_, _, news)| *news == News::Said);
+        self.stored.extend(writes.into_iter().map(|(id, rows, _)| (id, rows)));
+        Ok(said)
+    }
+
+    /// Who can be at the log of a dsh session: only its brackets ask.
+    fn writer(&mut self, asked: &Asked, seen: &Observation, proc: &Proc) -> Option<Writer> {
+        match asked.agent {
+            Agent::Claude | Agent::Codex => return None,
+            Agent::Dsh => {}
+        }
+        match &seen.lock {
+            None => None,
+            Some(Observed::NoFile) => {
+                let unknown = self.programs == Programs::default();
+                if unknown && proc.sight() != Sight::None {
+                    self.programs = programs::dsh(proc, self.limits.processes_max);
+                }
+                Some(Writer::Programs(self.programs.clone()))
+            }
+            Some(lock) => Some(Writer::Lock(lock.clone())),
+        }
+    }
+}
+
+impl Asked {
+    /// What a run says of the session that it opened. A run that has not settled yet has no end of
+    /// its own: its child's is when we first learned of it.
+    fn add_run(&mut self, run: &RunRow, stored: &[Evidence], now_ms: i64) {
+        let Some((pid, start)) = run.child.as_ref() else { return };
+        let Ok(pid) = u32::try_from(*pid) else { return };
+        let start_ticks = start.as_deref().and_then(|start| start.parse().ok());
+        let start = start_ticks.map_or_else(|| "?".to_owned(), |ticks: u64| ticks.to_string());
+        let how = match (run.exit_code, run.exit_signal) {
+            (_, Some(signal)) => Some(format!("was ended by signal {signal}")),
+            (Some(code), None) => Some(format!("exited with {code}")),
+            (None, None) => None,
+        };
+        if let Some(how) = how {
+            let subject = format!("{pid}:{start}");
+            let known = stored.iter().find(|row| row.says == "exited" && row.subject == subject);
+            let ended_ms = run.ended_ms.or(known.map(|row| row.since_ms)).unwrap_or(now_ms);
+            let scope = run.scope.clone();
+            self.exited.push(Exited { subject, pid, ended_ms, how, scope });
+        } else if run.ended_ms.is_none() {
+            self.session.children.push(Child {
+                process: ProcessId { pid, start_ticks },
+                uid: None,
+                scope: serde_json::from_str(&run.scope).unwrap_or_default(),
+                seen_ms: run.started_ms.unwrap_or(now_ms),
+            });
+        }
+    }
+}
+
+/// The folder of the locks of a Codex home.
+fn lock_folder(root: &Path) -> Option<PathBuf> {
+    codex_lock(root, "x").parent().map(Path::to_owned)
+}
+
+#[cfg(test)]
+mod tests;

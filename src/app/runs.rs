@@ -1,0 +1,128 @@
+//! What a pass does for runs: it links them to their sessions before it judges, and then sweeps
+//! those whose processes are proven gone and settles those that waited for their session.
+//!
+//! Only the writer does it, and only with the runs of this host.
+
+use crate::clock::Clock;
+use crate::lifecycle::Status;
+use crate::lifecycle::apply::Outcome;
+use crate::lifecycle::consumers::{Existence, Host, Sweep, Swept, sweep};
+use crate::lifecycle::run;
+use crate::liveness::proc::Proc;
+use crate::liveness::{Probe, probe};
+use crate::mirror::discover::Root;
+use crate::store::runs::links::{self, Among};
+use crate::store::runs::{self, RunRow};
+use crate::store::{Result, Store};
+
+use super::link::{self, Link};
+
+/// Ended runs whose sessions are told in one pass, newest first.
+const UNTOLD_MAX: i64 = 100;
+/// Processes are gone through for links this often at most, ms.
+const LOOK_MS: i64 = 2_000;
+
+/// The drivers of runs.
+#[derive(Debug, Clone)]
+pub struct Runs {
+    host: String,
+    roots: Vec<Root>,
+    /// When processes were last gone through, by the clock that runs while awake, ms.
+    looked_ms: Option<i64>,
+}
+
+impl Runs {
+    /// Those of this host; the roots are where the agents keep their registries.
+    pub fn new(host: String, roots: Vec<Root>) -> Self {
+        Self { host, roots, looked_ms: None }
+    }
+
+    /// Before a pass judges: links runs, and tells sessions of children that have ended.
+    pub fn before(&mut self, store: &mut Store, clock: Clock) -> Result<()> {
+        let host = self.host.clone();
+        let (open, untold) =
+            store.read(|tx| Ok((link::open(tx, &host)?, links::untold(tx, &host, UNTOLD_MAX)?)))?;
+        let links = if open.is_empty() { Vec::new() } else { self.links(store, &open, clock)? };
+        if links.is_empty() && untold.is_empty() {
+            return Ok(());
+        }
+        store.write(|tx| {
+            for link in &links {
+                run::link(tx, link.run, &link.agent, &link.native_id)?;
+            }
+            untold.iter().try_for_each(|row| run::tell_late(tx, row))
+        })
+    }
+
+    fn links(&mut self, store: &mut Store, open: &[RunRow], clock: Clock) -> Result<Vec<Link>> {
+        let (now_ms, awake_ms) = (clock.now_ms(), clock.awake_ms());
+        let look = self.looked_ms.is_none_or(|at| awake_ms - at >= LOOK_MS);
+        let alive: Vec<&RunRow> = open.iter().filter(|row| run::ended(row).is_none()).collect();
+        let mut links = Vec::new();
+        if look && !alive.is_empty() {
+            self.looked_ms = Some(awake_ms);
+            let proc = Proc::system();
+            for row in alive {
+                links.extend(store.read(|tx| link::by_process(tx, row, &self.roots, &proc))?);
+            }
+        }
+        // Of a child that lives its processes will tell; a place alone might name another's.
+        let ended = open.iter().filter(|row| row.ended_ms.is_some());
+        let rest: Vec<RunRow> = ended.cloned().collect();
+        let placed =
+            store.read(|tx| link::by_place(tx, &self.host, &rest, Among::Fresh, now_ms))?;
+        links.extend(placed);
+        Ok(links)
+    }
+
+    /// After a pass has judged: the transitions of the runs that were swept or settled.
+    pub fn after(&self, store: &mut Store, now_ms: i64) -> Result<Vec<i64>> {
+        let host = self.host.as_str();
+        let open = store.read(|tx| runs::of_host(tx, host, Status::Running))?;
+        if open.is_empty() {
+            return Ok(Vec::new());
+        }
+        let proc = Proc::system();
+        let mut moved = Vec::new();
+        for row in &open {
+            let outcome = match run::ended(row) {
+                Some(_) => store.write(|tx| run::settle(tx, row, now_ms))?,
+                None => match gone(row, host, &proc) {
+                    Some(proof) => store.write(|tx| run::sweep(tx, row, proof, now_ms))?,
+                    None => continue,
+                },
+            };
+            if let Outcome::Applied { transition_id, .. } = outcome {
+                moved.push(transition_id);
+            }
+        }
+        Ok(moved)
+    }
+}
+
+/// What proves that a run's processes are gone; `None` if it is not to be swept.
+fn gone(row: &RunRow, host: &str, proc: &Proc) -> Option<Vec<String>> {
+    let scope = link::scope_of(row);
+    let mut proof = Vec::new();
+    let mut look = |process: Option<&(i64, Option<String>)>| {
+        let Some(process) = process.and_then(link::process_of) else { return Existence::Unknown };
+        match probe(process, Some(scope.uid), &scope, proc) {
+            Probe::Alive(_) => Existence::Alive,
+            Probe::Unknown(_) => Existence::Unknown,
+            Probe::Gone(why) => {
+                proof.push(why);
+                Existence::Gone
+            }
+        }
+    };
+    let seen = Swept {
+        status: row.status?,
+        host: if row.host == host { Host::Own } else { Host::Other },
+        wrapper: look(row.wrapper.as_ref()),
+        child: look(row.child.as_ref()),
+    };
+    match sweep(seen) {
+        Sweep::Abort => Some(proof),
+        Sweep::Leave => None,
+    }
+}
