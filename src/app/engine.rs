@@ -319,8 +319,18 @@ impl Engine {
         let mut warnings = self.scanned.warnings.clone();
         warnings.extend(self.clock_warning.clone());
         warnings.extend(self.probe.warnings());
-        let blind = self.mirror.blind().take(DAMAGED_SHOWN as usize);
-        for (path, why) in blind {
+        let missing = self.mirror.roots().filter(|(_, state)| *state == RootState::Missing);
+        let gone: Vec<PathBuf> = missing
+            .map(|(root, _)| root.path.clone())
+            .filter(|path| self.seen.contains(path))
+            .collect();
+        for path in &gone {
+            let path = path.display();
+            warnings.push(format!("{path} is gone: its sessions keep their last status meanwhile"));
+        }
+        let below_gone = |path: &Path| gone.iter().any(|root| path.starts_with(root));
+        let blind = self.mirror.blind().filter(|(path, _)| !below_gone(path));
+        for (path, why) in blind.take(DAMAGED_SHOWN as usize) {
             warnings.push(format!("cannot read {}: {why}", path.display()));
         }
         for (path, parts) in self.store.read(|tx| files::damaged(tx, i64::from(DAMAGED_SHOWN)))? {

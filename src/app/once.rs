@@ -188,25 +188,30 @@ pub fn beside_of(setting: &Setting, holder: Holder) -> Beside {
     }
 }
 
-fn is_stalled(holder: Holder) -> bool {
+/// Whether a writer has not shown for too long that it lives.
+pub fn is_stalled(holder: Holder) -> bool {
     Clock::default().now_ms() - holder.heartbeat_ms > STALLED_MS
 }
 
-/// The store cannot be written now: what it holds is shown, if it can be read and is of our
-/// version; else the error stands.
-fn read_only(setting: &Setting, error: anyhow::Error) -> anyhow::Result<View> {
+/// Whether waiting may help: somebody holds the store, the disk is full or cannot be written.
+pub fn is_passing(error: &anyhow::Error) -> bool {
     let unwritable = |cause: &io::Error| {
         use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull};
         matches!(cause.kind(), PermissionDenied | ReadOnlyFilesystem | StorageFull)
     };
-    let passing = error.chain().any(|cause| match cause.downcast_ref() {
+    error.chain().any(|cause| match cause.downcast_ref() {
         Some(StoreError::Busy { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }) => {
             true
         }
         Some(_) => false,
         None => cause.downcast_ref().is_some_and(unwritable), // the lock file
-    });
-    if !passing {
+    })
+}
+
+/// The store cannot be written now: what it holds is shown, if it can be read and is of our
+/// version; else the error stands.
+fn read_only(setting: &Setting, error: anyhow::Error) -> anyhow::Result<View> {
+    if !is_passing(&error) {
         return Err(error);
     }
     let Ok(mut reader) = Reader::open(&setting.config.db) else { return Err(error) };

@@ -35,7 +35,7 @@ impl Painter {
             if clear {
                 bytes.push_str(CLEAR);
             }
-            encode(&changes, &mut bytes);
+            encode(&frame, &changes, &mut bytes);
             bytes.push_str(SYNCHRONIZED_END);
         }
         self.shown = Some(frame);
@@ -48,20 +48,29 @@ impl Painter {
     }
 }
 
+/// Unchanged cells between two changed ones that are written again rather than jumped over: up to
+/// so many, a jump is no shorter. It also leaves words whole in a recording.
+const BRIDGE_CELLS_MAX: u16 = 6;
+
+type Look = (Color, Color, Modifier);
+
+fn look(cell: &Cell) -> Look {
+    (cell.fg, cell.bg, cell.modifier)
+}
+
 /// Cells as moves, styles and text. It begins and ends in the terminal's plain style.
-fn encode(changes: &[(u16, u16, &Cell)], bytes: &mut String) {
+fn encode(frame: &Buffer, changes: &[(u16, u16, &Cell)], bytes: &mut String) {
     let plain = (Color::Reset, Color::Reset, Modifier::empty());
     let mut style = plain;
     let mut next = None;
     for (x, y, cell) in changes {
         // After a wide character the place is given anew: terminals differ in how wide it is.
-        if next != Some((*x, *y)) {
+        if next != Some((*x, *y)) && !bridge(frame, next, (*x, *y), style, bytes) {
             let _ = write!(bytes, "\x1b[{};{}H", y + 1, x + 1);
         }
-        let wanted = (cell.fg, cell.bg, cell.modifier);
-        if wanted != style {
-            push_style(wanted, bytes);
-            style = wanted;
+        if look(cell) != style {
+            style = look(cell);
+            push_style(style, bytes);
         }
         bytes.push_str(cell.symbol());
         next = Some((x + 1, *y));
@@ -71,7 +80,33 @@ fn encode(changes: &[(u16, u16, &Cell)], bytes: &mut String) {
     }
 }
 
-fn push_style((fg, bg, modifier): (Color, Color, Modifier), bytes: &mut String) {
+/// Writes the cells between, if they are few, narrow and in the style that is on.
+fn bridge(
+    frame: &Buffer,
+    from: Option<(u16, u16)>,
+    to: (u16, u16),
+    style: Look,
+    bytes: &mut String,
+) -> bool {
+    let Some((begin, row)) = from.filter(|(begin, row)| *row == to.1 && *begin < to.0) else {
+        return false;
+    };
+    let gap = begin..to.0;
+    let fits = |cell: &Cell| look(cell) == style && cell.symbol().is_ascii();
+    let all_fit = gap.clone().all(|x| frame.cell((x, row)).is_some_and(fits));
+    // A wide character before the gap leaves its second cell in it.
+    let wide_before = begin.checked_sub(1).and_then(|x| frame.cell((x, row)));
+    let wide_before = wide_before.is_some_and(|cell| !cell.symbol().is_ascii());
+    if gap.len() > usize::from(BRIDGE_CELLS_MAX) || !all_fit || wide_before {
+        return false;
+    }
+    for x in gap {
+        bytes.push_str(frame.cell((x, row)).map_or(" ", Cell::symbol));
+    }
+    true
+}
+
+fn push_style((fg, bg, modifier): Look, bytes: &mut String) {
     bytes.push_str("\x1b[0");
     for (flag, code) in [
         (Modifier::BOLD, ";1"),
@@ -133,6 +168,15 @@ mod tests {
         assert_eq!(bytes, "\x1b[?2026h\x1b[1;7H4\x1b[?2026l");
         painter.forget();
         assert!(painter.paint(frame).starts_with("\x1b[?2026h\x1b[0m\x1b[2J\x1b[1;1Hquiet"));
+    }
+
+    #[test]
+    fn a_short_way_is_written_and_a_long_one_jumped() {
+        let mut frame = Buffer::empty(Rect::new(0, 0, 30, 1));
+        frame.set_string(0, 0, "ab       cd ef 修 x", Style::new());
+        let bytes = Painter::default().paint(frame);
+        let drawn = "\x1b[1;1Hab\x1b[1;10Hcd ef 修\x1b[1;19Hx";
+        assert_eq!(bytes, format!("{SYNCHRONIZED_BEGIN}{CLEAR}{drawn}{SYNCHRONIZED_END}"));
     }
 
     #[test]

@@ -22,6 +22,11 @@ use crate::ui::Reply;
 
 /// How often another process's writes are looked for.
 const LOOK: Duration = Duration::from_millis(400);
+/// After a picture, the next one waits so many times as long as that one took: a busy store must not
+/// keep a core busy.
+const PAUSE_TIMES: i64 = 4;
+/// Failures in a row before they are told: while the store is being made it cannot be read yet.
+const FAILURES_MAX: u32 = 5;
 /// Longest full text shown, characters.
 const TEXT_CHARS_MAX: usize = 200_000;
 
@@ -50,17 +55,25 @@ pub fn run(
     mut query: Query,
 ) {
     let mut beside = Beside { host: setting.host.clone(), ..Beside::default() };
-    let mut reader: Option<Reader> = None;
+    // What the store had is on the screen before the first look at any file.
+    let mut reader = Reader::open(&setting.config.db).ok();
     let mut seen_version = None;
+    let mut changed = reader.is_some();
+    let mut not_before_ms = 0;
+    let mut failures = 0;
     loop {
-        let mut changed = false;
-        match wishes.recv_timeout(LOOK) {
+        let pause_ms = not_before_ms - setting.clock.awake_ms();
+        let pause = Duration::from_millis(pause_ms.max(0).cast_unsigned());
+        let wait = if changed && reader.is_some() { pause } else { LOOK };
+        match wishes.recv_timeout(wait) {
             Ok(wish) => {
                 for wish in std::iter::once(wish).chain(wishes.try_iter()) {
                     match wish {
                         Wish::Query(new) => {
                             query = new;
                             changed = true;
+                            // Somebody waits for it.
+                            not_before_ms = 0;
                         }
                         Wish::Beside(new) => {
                             beside = *new;
@@ -79,25 +92,34 @@ pub fn run(
         }
         if reader.is_none() {
             reader = Reader::open(&setting.config.db).ok();
-            changed = reader.is_some();
+            changed |= reader.is_some();
         }
         let Some(open) = reader.as_mut() else { continue };
         let version = open.data_version().ok();
-        if !changed && version == seen_version {
+        changed |= version != seen_version;
+        let began_ms = setting.clock.awake_ms();
+        if !changed || began_ms < not_before_ms {
             continue;
         }
-        seen_version = version;
+        (changed, seen_version) = (false, version);
         let now_ms = setting.clock.now_ms();
         match open.read(|tx| snapshot::picture(tx, &query, &beside, now_ms)) {
             Ok(picture) => {
+                failures = 0;
                 // Nobody looks any more: the next wish tells.
                 let _ = pictures.send(Some(Arc::new(picture)));
             }
             Err(error) => {
-                let _ = replies.try_send(Reply::Failed(error.to_string()));
+                failures += 1;
+                if failures == FAILURES_MAX {
+                    let _ = replies.try_send(Reply::Failed(error.to_string()));
+                }
                 reader = None;
+                changed = true;
             }
         }
+        let ended_ms = setting.clock.awake_ms();
+        not_before_ms = ended_ms + (ended_ms - began_ms) * PAUSE_TIMES;
     }
 }
 

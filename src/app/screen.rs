@@ -29,6 +29,7 @@ pub fn run(setting: &Setting) -> anyhow::Result<Exit> {
     let (requests_in, requests) = mpsc::sync_channel(QUEUE_MAX);
     let (pictures_in, pictures) = tokio::sync::watch::channel::<Option<Arc<Picture>>>(None);
     let (replies_in, replies) = tokio::sync::mpsc::channel(REPLIES_MAX);
+    let (hopeless_in, hopeless) = tokio::sync::mpsc::channel(1);
 
     let worker = {
         let setting = setting.clone();
@@ -36,10 +37,8 @@ pub fn run(setting: &Setting) -> anyhow::Result<Exit> {
         thread::Builder::new()
             .name("worker".to_owned())
             .spawn(move || {
-                let mut trouble = false;
-                worker::run(&setting, &orders, own, &mut |news| {
-                    pass_on(news, &wishes, &replies, &mut trouble);
-                });
+                let mut teller = Teller { wishes, replies, hopeless: hopeless_in, trouble: false };
+                worker::run(&setting, &orders, own, &mut |news| teller.pass_on(news));
             })
             .context("cannot start the worker thread")?
     };
@@ -57,7 +56,7 @@ pub fn run(setting: &Setting) -> anyhow::Result<Exit> {
             .spawn(move || forward(&requests, &orders, &wishes_in))
             .context("cannot start the request thread")?;
     }
-    let feed = Feed { pictures, replies, requests: requests_in };
+    let feed = Feed { pictures, replies, hopeless, requests: requests_in };
     let outcome = tui::run(feed, options(setting, query));
     // The worker finishes its step; a transaction is committed whole or not at all, so a process
     // that cannot wait loses nothing either.
@@ -114,38 +113,47 @@ fn local_offset_s(now_ms: i64) -> i32 {
     jiff::Timestamp::from_millisecond(now_ms).map_or(0, |now| zone.to_offset(now).seconds())
 }
 
-/// What the worker tells, to those who wait for it.
-fn pass_on(
-    news: News,
-    wishes: &SyncSender<Wish>,
-    replies: &tokio::sync::mpsc::Sender<Reply>,
-    trouble: &mut bool,
-) {
-    // A full channel means that much is told already; the next news tells the rest.
-    let tell = |reply: Reply| {
-        let _ = replies.try_send(reply);
-    };
-    match news {
-        News::Changed { beside, .. } => {
-            if std::mem::take(trouble) {
-                tell(Reply::Trouble(None));
+/// Passes on what the worker tells, to those who wait for it.
+struct Teller {
+    wishes: SyncSender<Wish>,
+    replies: tokio::sync::mpsc::Sender<Reply>,
+    hopeless: tokio::sync::mpsc::Sender<anyhow::Error>,
+    /// A trouble stands on the screen.
+    trouble: bool,
+}
+
+impl Teller {
+    fn pass_on(&mut self, news: News) {
+        // A full channel means that much is told already; the next news tells the rest.
+        match news {
+            News::Changed { beside, .. } => {
+                if std::mem::take(&mut self.trouble) {
+                    self.tell(Reply::Trouble(None));
+                }
+                let _ = self.wishes.try_send(Wish::Beside(beside));
             }
-            let _ = wishes.try_send(Wish::Beside(beside));
-        }
-        News::Acknowledged(acked, consumer) => {
-            let ids = acked.acked.into_iter().chain(acked.already).collect();
-            tell(Reply::Acknowledged { ids, consumer });
-            if !acked.unknown.is_empty() {
-                let why = "no such entry in this ledger".to_owned();
-                tell(Reply::NotAcknowledged { ids: acked.unknown, why });
+            News::Acknowledged(acked, consumer) => {
+                let ids = acked.acked.into_iter().chain(acked.already).collect();
+                self.tell(Reply::Acknowledged { ids, consumer });
+                if !acked.unknown.is_empty() {
+                    let why = "no such entry in this ledger".to_owned();
+                    self.tell(Reply::NotAcknowledged { ids: acked.unknown, why });
+                }
+            }
+            News::NotAcknowledged { ids, why } => self.tell(Reply::NotAcknowledged { ids, why }),
+            News::Fault(why) => {
+                self.trouble = true;
+                log::warn(&why);
+                self.tell(Reply::Trouble(Some(why)));
+            }
+            News::Hopeless(error) => {
+                let _ = self.hopeless.try_send(error);
             }
         }
-        News::NotAcknowledged { ids, why } => tell(Reply::NotAcknowledged { ids, why }),
-        News::Fault(why) => {
-            *trouble = true;
-            log::warn(&why);
-            tell(Reply::Trouble(Some(why)));
-        }
+    }
+
+    fn tell(&self, reply: Reply) {
+        let _ = self.replies.try_send(reply);
     }
 }
 

@@ -59,6 +59,8 @@ pub struct Feed {
     pub pictures: watch::Receiver<Option<Arc<Picture>>>,
     /// Answers and news; a small bound.
     pub replies: mpsc::Receiver<Reply>,
+    /// What makes going on pointless; the program ends with it.
+    pub hopeless: mpsc::Receiver<anyhow::Error>,
     /// What others are asked to do.
     pub requests: SyncSender<Request>,
 }
@@ -154,8 +156,8 @@ async fn open_and_run(feed: Feed, mut options: Options) -> anyhow::Result<Exit> 
     let bytes = input::reader().context("cannot read the terminal")?;
     options.ui.notify = if options.notify == Notify::Off { Switch::Off } else { Switch::On };
     let (width, height) = terminal::size();
-    let Feed { pictures, replies, requests } = feed;
-    let mut sources = Sources { signals, panicked, bytes, pictures, replies };
+    let Feed { pictures, replies, hopeless, requests } = feed;
+    let mut sources = Sources { signals, panicked, hopeless, bytes, pictures, replies };
     let mut screen = Screen {
         guard,
         model: Model::new(options.ui.clone(), width, height, (options.now)()),
@@ -199,6 +201,7 @@ impl Screen {
         match event {
             Event::Exit(exit) => self.exit = Some(exit),
             Event::Panicked(message) => anyhow::bail!("a background thread failed: {message}"),
+            Event::Hopeless(error) => return Err(error),
             Event::Stop if self.own_stop => self.own_stop = false,
             Event::Stop => self.stop(Others::Go, sources).await?,
             Event::GoOn => {
@@ -290,7 +293,7 @@ impl Screen {
         match effect {
             Effect::Quit => self.exit = Some(Exit::Quit),
             Effect::Redraw => self.painter.forget(),
-            Effect::Copy(text) => self.write(&osc::copy(&text)),
+            Effect::Copy(text) => self.write(&osc::copy(&text, self.options.tmux)),
             Effect::Notify(text) => {
                 self.write(&osc::notify(&text, self.options.notify, self.options.tmux));
             }

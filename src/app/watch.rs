@@ -85,6 +85,7 @@ impl Teller<'_> {
                 complain(&message);
                 Ok(())
             }
+            News::Hopeless(error) => Err(error),
         }
     }
 

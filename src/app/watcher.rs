@@ -1,25 +1,34 @@
 //! File events as hints: they say "look now", never what happened.
 //!
-//! On Linux events may be missed (a file written in a folder that was made a moment ago), so a scan
-//! every 30 s is what guarantees; where events cannot be had at all, or twice announced nothing of
-//! what a scan found, the files are polled, and that is said once. One watch per folder, none per
-//! file; all go when this is dropped.
+//! One watch per folder, none per file; all go when this is dropped. A folder that is made is
+//! watched first and listed then, so nothing written in it meanwhile is missed. A scan every 30 s is
+//! what guarantees all the same; where events cannot be had, or twice announced nothing of what a
+//! scan found grown, the files are polled, and that is said once.
 
-use std::collections::HashMap;
-use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
-use notify::event::{EventKind, ModifyKind};
-use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
-
 use super::worker::Order;
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+mod portable;
+
+#[cfg(target_os = "linux")]
+use linux::Events;
+#[cfg(not(target_os = "linux"))]
+use portable::Events;
 
 /// Safety scans in a row that found growth which no event announced, before we stop trusting events.
 const UNANNOUNCED_MAX: u32 = 2;
+/// Announced paths kept between two scans; with more, growth is not put to the test.
+const ANNOUNCED_MAX: usize = 8_192;
+/// How names end that stand for something mirrored; agents write much else beside it.
+const ENDINGS: [&str; 4] = ["jsonl", "json", "zst", "zstd"];
 
 /// How changes are noticed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,110 +37,6 @@ pub enum Mode {
     Events,
     /// By polling; why, as a sentence with the next step.
     Polling(String),
-}
-
-/// The watches.
-pub struct Watcher {
-    inner: Option<RecommendedWatcher>,
-    /// Folders watched, with the inode each had.
-    watched: HashMap<PathBuf, u64>,
-    mode: Mode,
-    unannounced: u32,
-    /// Events came faster than they were taken: look at everything.
-    overflow: Arc<AtomicBool>,
-}
-
-impl std::fmt::Debug for Watcher {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Watcher").field("mode", &self.mode).finish_non_exhaustive()
-    }
-}
-
-impl Watcher {
-    /// Starts without any folder. Hints go into `orders`; when that is full, `overflow` is set.
-    pub fn new(orders: SyncSender<Order>) -> Self {
-        let overflow = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&overflow);
-        let started = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            let order = match event {
-                Ok(event) if event.need_rescan() => Order::Rescan,
-                Ok(event) if is_change(event.kind) => {
-                    Order::Changed { paths: event.paths, made: is_new(event.kind) }
-                }
-                Ok(_) => return,
-                Err(_) => Order::Rescan,
-            };
-            if orders.try_send(order).is_err() {
-                flag.store(true, Ordering::Relaxed);
-            }
-        });
-        let (inner, mode) = match started {
-            Ok(inner) => (Some(inner), Mode::Events),
-            Err(error) => (None, Mode::Polling(explain(&error))),
-        };
-        Self { inner, watched: HashMap::new(), mode, unannounced: 0, overflow }
-    }
-
-    /// How changes are noticed now.
-    pub fn mode(&self) -> &Mode {
-        &self.mode
-    }
-
-    /// Whether hints were lost since the last call.
-    pub fn take_overflow(&self) -> bool {
-        self.overflow.swap(false, Ordering::Relaxed)
-    }
-
-    /// Watches the folders that are there, each once; one that was replaced is watched anew.
-    pub fn cover(&mut self, folders: &[(PathBuf, Depth)]) {
-        for (folder, depth) in folders {
-            let Some(inner) = self.inner.as_mut() else { return };
-            let inode = std::fs::metadata(folder).ok().filter(std::fs::Metadata::is_dir);
-            let inode = inode.map(|meta| meta.ino());
-            match (self.watched.get(folder).copied(), inode) {
-                (old, new) if old == new => {}
-                (Some(_), None) => {
-                    let _ = inner.unwatch(folder); // gone with the folder, most likely
-                    self.watched.remove(folder);
-                }
-                (_, Some(new)) => {
-                    let mode = match depth {
-                        Depth::Tree => RecursiveMode::Recursive,
-                        Depth::Folder => RecursiveMode::NonRecursive,
-                    };
-                    match inner.watch(folder, mode) {
-                        Ok(()) => {
-                            self.watched.insert(folder.clone(), new);
-                        }
-                        Err(error) if vanished(&error, folder) => {}
-                        Err(error) => self.give_up(explain(&error)),
-                    }
-                }
-                (None, None) => {}
-            }
-        }
-    }
-
-    /// Reports what a safety scan found that no event had announced: twice in a row means that
-    /// events do not work here (network file systems).
-    pub fn self_test(&mut self, unannounced_files: usize) {
-        if self.mode != Mode::Events {
-            return;
-        }
-        self.unannounced = if unannounced_files == 0 { 0 } else { self.unannounced + 1 };
-        if self.unannounced >= UNANNOUNCED_MAX {
-            self.give_up(
-                "file events do not arrive here (a network file system?); polling instead"
-                    .to_owned(),
-            );
-        }
-    }
-
-    fn give_up(&mut self, why: String) {
-        self.inner = None;
-        self.watched.clear();
-        self.mode = Mode::Polling(why);
-    }
 }
 
 /// How deep a folder is watched.
@@ -143,53 +48,170 @@ pub enum Depth {
     Folder,
 }
 
-fn is_change(kind: EventKind) -> bool {
-    match kind {
-        // Our own reading must not wake us.
-        EventKind::Access(_) => false,
-        EventKind::Any
-        | EventKind::Create(_)
-        | EventKind::Modify(_)
-        | EventKind::Remove(_)
-        | EventKind::Other => true,
+/// What hints came to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Heard {
+    /// Files that may have changed.
+    pub paths: Vec<PathBuf>,
+    /// Look at everything.
+    pub rescan: bool,
+}
+
+/// Hints on their way to the worker, as the system gave them.
+#[derive(Debug)]
+pub struct Hints(Vec<imp::Hint>);
+
+#[cfg(target_os = "linux")]
+use linux as imp;
+#[cfg(not(target_os = "linux"))]
+use portable as imp;
+
+/// The watches.
+#[derive(Debug)]
+pub struct Watcher {
+    events: Option<Events>,
+    mode: Mode,
+    /// Hints came faster than they were taken: look at everything.
+    overflow: Arc<AtomicBool>,
+    trust: Trust,
+}
+
+impl Watcher {
+    /// Starts without any folder. Hints go into `orders`; when that is full, they are dropped and
+    /// [`Watcher::take_overflow`] says so.
+    pub fn new(orders: SyncSender<Order>) -> Self {
+        let overflow = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&overflow);
+        let deliver = move |hints| {
+            if orders.try_send(Order::Hints(Hints(hints))).is_err() {
+                flag.store(true, Ordering::Relaxed);
+            }
+        };
+        let (events, mode) = match Events::start(deliver) {
+            Ok(events) => (Some(events), Mode::Events),
+            Err(why) => (None, Mode::Polling(why)),
+        };
+        Self { events, mode, overflow, trust: Trust::default() }
+    }
+
+    /// How changes are noticed now.
+    pub fn mode(&self) -> &Mode {
+        &self.mode
+    }
+
+    /// Whether hints were lost since the last call; what they would have said is unknown.
+    pub fn take_overflow(&mut self) -> bool {
+        let lost = self.overflow.swap(false, Ordering::Relaxed);
+        if lost {
+            self.forget();
+        }
+        lost
+    }
+
+    /// Watches these folders, each with its depth, and no others.
+    pub fn cover(&mut self, folders: &[(PathBuf, Depth)]) {
+        let Some(events) = self.events.as_mut() else { return };
+        if let Err(why) = events.cover(folders) {
+            self.give_up(why);
+        }
+    }
+
+    /// What hints mean.
+    pub fn hear(&mut self, hints: Hints) -> Heard {
+        let mut heard = Heard::default();
+        let Some(events) = self.events.as_mut() else { return heard };
+        if let Err(why) = events.hear(hints.0, &mut heard) {
+            // What was to be watched is not: only a scan tells what it holds.
+            heard.rescan = true;
+            self.give_up(why);
+        }
+        if heard.rescan {
+            self.trust.suspend();
+        }
+        self.trust.announced(&heard.paths);
+        heard
+    }
+
+    /// Told what a scan found grown. Twice in a row growth that no event had announced, not even
+    /// afterwards, means that events do not work here.
+    pub fn scanned(&mut self, grown: &[PathBuf]) {
+        if self.events.is_some() && self.trust.scanned(grown) >= UNANNOUNCED_MAX {
+            self.give_up(
+                "file events do not arrive here (a network file system?): polling".to_owned(),
+            );
+        }
+    }
+
+    /// Whether something grew unannounced, which another look soon would settle.
+    pub fn is_in_doubt(&self) -> bool {
+        !self.trust.suspects.is_empty()
+    }
+
+    fn forget(&mut self) {
+        self.trust.suspend();
+        if let Some(events) = self.events.as_mut() {
+            events.forget();
+        }
+    }
+
+    fn give_up(&mut self, why: String) {
+        self.events = None;
+        self.mode = Mode::Polling(why);
     }
 }
 
-/// Something was made or moved in: if it is a folder, what is written in it now may go unannounced.
-fn is_new(kind: EventKind) -> bool {
-    matches!(kind, EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_)))
+/// Whether a name may stand for something mirrored.
+fn may_matter(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
-fn vanished(error: &notify::Error, folder: &Path) -> bool {
-    matches!(error.kind, notify::ErrorKind::PathNotFound) || !folder.is_dir()
+/// Whether events announce what scans find.
+#[derive(Debug, Default)]
+struct Trust {
+    announced: HashSet<PathBuf>,
+    /// Grown, and not announced so far: an event may still be on its way.
+    suspects: HashSet<PathBuf>,
+    failures: u32,
+    /// Something since the last scan makes the comparison worthless.
+    void: bool,
+    begun: bool,
 }
 
-/// What a watch failed for, and what to do.
-fn explain(error: &notify::Error) -> String {
-    let watches = "the limit of file watches is reached; polling instead (raise \
-        fs.inotify.max_user_watches with sysctl)";
-    let instances = "the limit of watch instances is reached; polling instead (raise \
-        fs.inotify.max_user_instances with sysctl)";
-    match &error.kind {
-        notify::ErrorKind::MaxFilesWatch => watches.to_owned(),
-        notify::ErrorKind::Io(inner) if inner.raw_os_error() == Some(NO_SPACE) => {
-            watches.to_owned()
+impl Trust {
+    fn suspend(&mut self) {
+        self.void = true;
+    }
+
+    fn announced(&mut self, paths: &[PathBuf]) {
+        for path in paths {
+            self.suspects.remove(path);
+            if self.announced.len() < ANNOUNCED_MAX {
+                self.announced.insert(path.clone());
+            } else {
+                self.void = true;
+            }
         }
-        notify::ErrorKind::Io(inner) if is_out_of_files(inner) => instances.to_owned(),
-        notify::ErrorKind::Io(_)
-        | notify::ErrorKind::Generic(_)
-        | notify::ErrorKind::PathNotFound
-        | notify::ErrorKind::WatchNotFound
-        | notify::ErrorKind::InvalidConfig(_) => {
-            format!("file events are not to be had ({error}); polling instead")
+    }
+
+    /// How many scans in a row had found such growth by now.
+    fn scanned(&mut self, grown: &[PathBuf]) -> u32 {
+        if !self.suspects.is_empty() {
+            self.failures += 1;
+        } else if !self.void {
+            self.failures = 0;
         }
+        // What is found first was there before there were watches.
+        let worthless = std::mem::take(&mut self.void) || !std::mem::replace(&mut self.begun, true);
+        self.suspects.clear();
+        if !worthless {
+            let unannounced = grown.iter().filter(|path| !self.announced.contains(*path));
+            self.suspects.extend(unannounced.cloned());
+        }
+        self.announced.clear();
+        self.failures
     }
 }
 
-/// ENOSPC and EMFILE, as `inotify_add_watch` and `inotify_init` report their limits.
-const NO_SPACE: i32 = 28;
-const OUT_OF_FILES: i32 = 24;
-
-fn is_out_of_files(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(OUT_OF_FILES)
-}
+#[cfg(test)]
+mod tests;

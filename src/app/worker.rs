@@ -5,7 +5,6 @@
 //! has fallen free, and takes over. Every wake has the same order: scan, read, look at processes,
 //! reconcile; the look comes every two seconds while there is anything to see.
 
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use tokio::sync::oneshot;
 use super::deliver::Deliverer;
 use super::engine::{self, Engine};
 use super::lock::{self, Holder};
-use super::watcher::{Mode, Watcher};
+use super::watcher::{Hints, Mode, Watcher};
 use super::{Setting, once};
 use crate::delivery::{self, Acked, Which};
 use crate::reconcile::Pass;
@@ -32,13 +31,14 @@ const HOT_MS: i64 = 600_000;
 /// Hot files polled at most.
 const HOT_FILES_MAX: usize = 32;
 /// A viewer tries to take over this often, ms.
-const TAKE_OVER_MS: i64 = 1_000;
+const TAKE_OVER_MS: i64 = 500;
 /// The writer shows that it lives at least this often, ms.
 const BEAT_MS: i64 = 5_000;
 /// While files are being read: reconcile and show what there is this often, ms.
 const SHOW_MS: i64 = 300;
-/// After a folder was made, what was written in it at once is looked for after these times, ms.
-const AFTER_MADE_MS: [i64; 3] = [100, 500, 2_000];
+/// What is past its deadline and cannot be judged yet (a file of it cannot be read, or the clock was
+/// set) is looked at again after this long, ms.
+const OVERDUE_MS: i64 = 5_000;
 /// Waits after a failed write: doubling between these, ms.
 const RETRY_MS: (i64, i64) = (100, 10_000);
 /// How long a write waits for other programs.
@@ -47,13 +47,8 @@ const BUSY: Duration = Duration::from_secs(5);
 /// What a worker is told.
 #[derive(Debug)]
 pub enum Order {
-    /// These paths may have changed.
-    Changed {
-        /// The paths.
-        paths: Vec<PathBuf>,
-        /// Something was made there.
-        made: bool,
-    },
+    /// Something may have changed.
+    Hints(Hints),
     /// Look at everything now.
     Rescan,
     /// Acknowledge deliveries.
@@ -92,12 +87,14 @@ pub enum News {
     },
     /// Something went wrong; it is tried again.
     Fault(String),
+    /// The store cannot be used, and waiting would not help: the worker has ended.
+    Hopeless(anyhow::Error),
 }
 
 /// Why a part of the loop ended.
 enum Turn {
     Stop,
-    /// Answered once the lock is free.
+    /// To be answered once the lock is given back.
     Suspended(oneshot::Sender<()>),
     Lost,
 }
@@ -120,10 +117,15 @@ pub fn run(
 ) {
     let watcher = Watcher::new(send);
     let mut worker = Worker { setting, orders, watcher, news, retry_ms: RETRY_MS.0 };
+    let mut begun = false;
     loop {
-        let turn = match engine::try_open(setting, BUSY) {
+        let opened = engine::try_open(setting, BUSY);
+        let hopeless = !begun && opened.as_ref().is_err_and(|error| !once::is_passing(error));
+        begun = true;
+        let turn = match opened {
             Ok(Some(engine)) => worker.write(engine),
             Ok(None) => worker.view(),
+            Err(error) if hopeless => return (worker.news)(News::Hopeless(error)),
             Err(error) => {
                 (worker.news)(News::Fault(format!("{error:#}")));
                 worker.rest(TAKE_OVER_MS)
@@ -133,6 +135,7 @@ pub fn run(
             Turn::Stop => return,
             Turn::Lost => {}
             Turn::Suspended(done) => {
+                // Nobody waits any more, perhaps.
                 let _ = done.send(());
                 if worker.sleep_until_resumed() {
                     return;
@@ -175,7 +178,8 @@ impl Worker<'_> {
         deliverer: Option<&Deliverer>,
     ) -> anyhow::Result<Option<Turn>> {
         let clock = self.setting.clock;
-        let judging = engine.next_deadline()?.is_some_and(|due| due < clock.now_ms());
+        let judging = times.judge_at <= clock.awake_ms()
+            && engine.next_deadline()?.is_some_and(|due| due < clock.now_ms());
         if judging || times.scan_at <= clock.awake_ms() || self.watcher.take_overflow() {
             self.scan(engine, times)?;
         }
@@ -203,29 +207,22 @@ impl Worker<'_> {
         Ok(self.obey(engine, times, wait))
     }
 
+    /// Looks at everything; watches first, so that nothing changes unseen between the two.
     fn scan(&mut self, engine: &mut Engine, times: &mut Times) -> anyhow::Result<()> {
-        let clock = self.setting.clock;
-        let safety = times.announced_since_scan.is_empty();
-        let grown = engine.scan()?;
-        let unannounced =
-            grown.iter().filter(|path| !times.announced_since_scan.contains(path)).count();
-        if times.scanned_before && safety {
-            self.watcher.self_test(unannounced);
-        }
         self.watcher.cover(&engine.watch_folders());
-        times.scanned_before = true;
-        times.announced_since_scan.clear();
+        let grown = engine.scan()?;
+        self.watcher.scanned(&grown);
         times.looked = true;
-        times.scan_at = clock.awake_ms()
+        times.scan_at = self.setting.clock.awake_ms()
             + match self.watcher.mode() {
-                Mode::Events => SCAN_MS,
-                Mode::Polling(_) => POLL_ALL_MS,
+                Mode::Events if !self.watcher.is_in_doubt() => SCAN_MS,
+                Mode::Events | Mode::Polling(_) => POLL_ALL_MS,
             };
         Ok(())
     }
 
     /// How long nothing is due, ms.
-    fn wait_ms(&self, engine: &mut Engine, times: &Times) -> anyhow::Result<i64> {
+    fn wait_ms(&self, engine: &mut Engine, times: &mut Times) -> anyhow::Result<i64> {
         let clock = self.setting.clock;
         let mut wait = (times.scan_at - clock.awake_ms()).min(BEAT_MS);
         if let Some(probe_at) = engine.next_probe_ms() {
@@ -233,7 +230,12 @@ impl Worker<'_> {
         }
         if let Some(due) = engine.next_deadline()? {
             // Strictly past its deadline is due.
-            wait = wait.min(due.saturating_add(1) - clock.now_ms());
+            let mut left = due.saturating_add(1) - clock.now_ms();
+            if left <= 0 {
+                left = OVERDUE_MS;
+                times.judge_at = clock.awake_ms() + OVERDUE_MS;
+            }
+            wait = wait.min(left);
         }
         if *self.watcher.mode() != Mode::Events {
             wait = wait.min(POLL_HOT_MS);
@@ -259,20 +261,17 @@ impl Worker<'_> {
                 Err(RecvTimeoutError::Disconnected) => return Some(Turn::Stop),
             };
             match order {
-                Order::Changed { paths, made } => {
-                    let paths = engine.take_hints(paths);
-                    if paths.is_empty() {
+                Order::Hints(hints) => {
+                    let heard = self.watcher.hear(hints);
+                    let paths = engine.take_hints(heard.paths);
+                    if paths.is_empty() && !heard.rescan {
                         wait = Duration::ZERO;
                         continue;
                     }
                     let look = engine.look_at(&paths);
                     times.looked |= look.queued;
-                    times.announced_since_scan.extend(paths);
-                    if look.unknown {
+                    if look.unknown || heard.rescan {
                         times.scan_at = 0;
-                    }
-                    if made {
-                        times.after_made(clock.awake_ms());
                     }
                 }
                 Order::Rescan => times.scan_at = 0,
@@ -305,9 +304,11 @@ impl Worker<'_> {
         let mut last = None;
         loop {
             let holder = lock::read(&self.setting.config.db).unwrap_or_default();
-            if last != Some(holder) {
+            // A heartbeat alone shows nothing; that there was none for long does.
+            let visible = (Holder { heartbeat_ms: 0, ..holder }, once::is_stalled(holder));
+            if last != Some(visible) {
                 self.show_viewed(holder);
-                last = Some(holder);
+                last = Some(visible);
             }
             match self.rest(TAKE_OVER_MS) {
                 Turn::Lost => {}
@@ -337,7 +338,7 @@ impl Worker<'_> {
                 self.tell_acknowledged(acked, ids, consumer);
                 Turn::Lost
             }
-            Ok(Order::Changed { .. } | Order::Rescan | Order::Resume)
+            Ok(Order::Hints(_) | Order::Rescan | Order::Resume)
             | Err(RecvTimeoutError::Timeout) => Turn::Lost,
         }
     }
@@ -373,22 +374,8 @@ struct Times {
     show_at: i64,
     /// Something was looked at since the last complete pass.
     looked: bool,
-    scanned_before: bool,
-    announced_since_scan: Vec<PathBuf>,
-    after_made: Vec<i64>,
-}
-
-impl Times {
-    /// Plans the looks after a folder was made.
-    fn after_made(&mut self, now_ms: i64) {
-        self.after_made.retain(|at| *at > now_ms);
-        if self.after_made.is_empty() {
-            self.after_made.extend(AFTER_MADE_MS.map(|later| now_ms + later));
-        }
-        if let Some(first) = self.after_made.first() {
-            self.scan_at = self.scan_at.min(*first);
-        }
-    }
+    /// Before this, what is past its deadline is not judged again.
+    judge_at: i64,
 }
 
 fn acknowledge(

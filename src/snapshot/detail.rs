@@ -1,5 +1,6 @@
 //! One session opened.
 
+use super::session::Around;
 use super::{
     Beside, Compaction, Detail, MessageRow, Pointer, Session, Transition, bracket, load, sort, why,
 };
@@ -14,24 +15,28 @@ const MESSAGES_MAX: usize = 100;
 
 /// The session of this row with its history; `None` if there is none, or it is not admitted yet.
 pub fn detail(tx: &Tx<'_>, row_id: i64, beside: &Beside, now_ms: i64) -> Result<Option<Detail>> {
-    let around = load::around(tx, beside, now_ms)?;
+    detail_around(tx, row_id, &load::around(tx, beside, now_ms)?)
+}
+
+/// The same, with what is read once for all sessions.
+pub(super) fn detail_around(tx: &Tx<'_>, row_id: i64, around: &Around) -> Result<Option<Detail>> {
     let Some(row) = query::sessions(tx, Wanted::Ids(&[row_id]))?.rows.pop() else {
         return Ok(None);
     };
     let fold = row.facts().unwrap_or_default().compaction;
     let status = row.verdict.as_ref().map_or(Status::Running, |verdict| verdict.status);
     let evidence = around.bracket_evidence(&row, status, &fold);
-    let Some(session) = load::sessions(vec![row], &around).pop() else { return Ok(None) };
+    let Some(session) = load::sessions(vec![row], around).pop() else { return Ok(None) };
     let below = query::sessions(tx, Wanted::Ids(around.family.below(row_id)))?;
-    let mut children = load::sessions(below.rows, &around);
+    let mut children = load::sessions(below.rows, around);
     sort::sort(&mut children);
     Ok(Some(Detail {
-        why: why::tried(tx, &session, &around)?,
+        why: why::tried(tx, &session, around)?,
         transitions: transitions::of_entity(tx, Entity::session(row_id))?
             .into_iter()
             .map(transition)
             .collect(),
-        brackets: brackets(&session, &fold, &evidence, now_ms),
+        brackets: brackets(&session, &fold, &evidence, around.now_ms),
         messages: query::messages(tx, row_id, MESSAGES_MAX)?.into_iter().map(message).collect(),
         children,
         session,

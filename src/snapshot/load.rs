@@ -17,8 +17,11 @@ const BELIEVED_MS: i64 = 120_000;
 
 /// A snapshot for `now_ms`, in the caller's one transaction.
 pub fn load(tx: &Tx<'_>, query: &Query, beside: &Beside, now_ms: i64) -> Result<Snapshot> {
-    let around = around(tx, beside, now_ms)?;
-    let (sessions, unreadable) = listed(tx, query, &around)?;
+    load_around(tx, query, beside, &around(tx, beside, now_ms)?)
+}
+
+fn load_around(tx: &Tx<'_>, query: &Query, beside: &Beside, around: &Around) -> Result<Snapshot> {
+    let (sessions, unreadable) = listed(tx, query, around)?;
     let mut mirror = mirror(tx, beside)?;
     if unreadable > 0 {
         mirror.warnings.push(format!(
@@ -27,7 +30,7 @@ pub fn load(tx: &Tx<'_>, query: &Query, beside: &Beside, now_ms: i64) -> Result<
     }
     let consumer = query.consumer.clone().unwrap_or_else(|| OPERATOR.to_owned());
     Ok(Snapshot {
-        at_ms: now_ms,
+        at_ms: around.now_ms,
         as_of_ms: beside.as_of_ms,
         host: beside.host.clone(),
         windows: around.windows,
@@ -41,14 +44,15 @@ pub fn load(tx: &Tx<'_>, query: &Query, beside: &Beside, now_ms: i64) -> Result<
 
 /// A snapshot and the rows of every pane, of one state of the store.
 pub fn picture(tx: &Tx<'_>, query: &Query, beside: &Beside, now_ms: i64) -> Result<Picture> {
-    let snapshot = load(tx, query, beside, now_ms)?;
+    let around = around(tx, beside, now_ms)?;
+    let snapshot = load_around(tx, query, beside, &around)?;
     let consumer = snapshot.ledger.consumer.clone();
     Ok(Picture {
         audit: rows::audit(tx, PANE_ROWS_MAX)?,
         ledger: rows::ledger(tx, &consumer, LedgerWhich::Pending, PANE_ROWS_MAX)?,
         compactions: rows::compactions(&snapshot),
         detail: match query.open {
-            Some(row_id) => super::detail(tx, row_id, beside, now_ms)?,
+            Some(row_id) => super::detail::detail_around(tx, row_id, &around)?,
             None => None,
         },
         snapshot,

@@ -16,10 +16,11 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::{Result, StoreError, explain};
 
 /// Every migration, oldest first; the version of a file is how many it has had.
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_init.sql")];
+const MIGRATIONS: [&str; 2] =
+    [include_str!("migrations/0001_init.sql"), include_str!("migrations/0002_pictures.sql")];
 
 /// The version this program writes.
-pub const VERSION: i64 = 1;
+pub const VERSION: i64 = 2;
 
 /// Makes the file's folder (0700) and the file (0600) if they are not there: transcripts are
 /// private, and so is what we keep of them.

@@ -56,6 +56,11 @@ pub fn stamp(ms: i64, utc_offset_s: i32) -> String {
     formatted(ms, utc_offset_s, "%m-%d %H:%M:%S")
 }
 
+/// A day: `11-30`.
+pub fn day(ms: i64, utc_offset_s: i32) -> String {
+    formatted(ms, utc_offset_s, "%m-%d")
+}
+
 /// A time of day, to the minute: `09:00`.
 pub fn clock(ms: i64, utc_offset_s: i32) -> String {
     formatted(ms, utc_offset_s, "%H:%M")

@@ -24,8 +24,10 @@ const WIDTH_WIDE: u16 = 110;
 /// From here on the list gets more than half of that.
 const WIDTH_ROOMY: u16 = 180;
 const HEADER_ROWS: u16 = 3;
-const STRIP_ROWS: u16 = 4;
+/// Rows of the strip on a low screen; from [`HEIGHT_WITH_TITLE`] on it has one more.
+pub const STRIP_ROWS: u16 = 4;
 const HEIGHT_WITH_STRIP: u16 = 20;
+const HEIGHT_WITH_TITLE: u16 = 24;
 
 /// Where everything is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +95,8 @@ pub fn areas(model: &Model) -> Areas {
     } else if model.focus == Focus::Detail {
         areas.detail = Some(body);
     } else if model.height >= HEIGHT_WITH_STRIP {
-        let (strip, list) = split_bottom(body, STRIP_ROWS);
+        let more = u16::from(model.height >= HEIGHT_WITH_TITLE);
+        let (strip, list) = split_bottom(body, STRIP_ROWS + more);
         (areas.list, areas.strip) = (Some(list), Some(strip));
     } else {
         areas.list = Some(body);

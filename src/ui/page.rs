@@ -96,18 +96,35 @@ impl Page<'_> {
     }
 
     fn transcript(&mut self, messages: &[MessageRow]) {
-        if messages.is_empty() {
-            self.nothing("no message yet");
-        }
-        for message in messages {
+        // A model that only calls a tool says nothing; its call is a row of its own.
+        let said =
+            |message: &&MessageRow| message.kind != "answer" || !message.text.trim().is_empty();
+        let offset_s = self.model.options.utc_offset_s;
+        let mut day = age::day(self.model.now_ms, offset_s);
+        let mut minute = String::new();
+        for message in messages.iter().filter(said) {
+            if let Some(at_ms) = message.at_ms {
+                let its_day = age::day(at_ms, offset_s);
+                if its_day != day {
+                    self.begin(Owner::Nothing);
+                    self.line(vec![dim(&format!("{its_day} ─────"))]);
+                    day = its_day;
+                }
+            }
+            let clock = message.at_ms.map_or_else(String::new, |at| age::clock(at, offset_s));
+            // What was said always bears its time; calls between only where it changes.
+            let said = matches!(message.kind, "prompt" | "answer");
+            let shown = if clock == minute && !said { "" } else { clock.as_str() };
             self.begin(Owner::Message(message.id));
-            self.message(message);
+            self.message(message, shown);
+            minute = clock;
+        }
+        if self.lines.is_empty() {
+            self.nothing("no message yet");
         }
     }
 
-    fn message(&mut self, message: &MessageRow) {
-        let offset_s = self.model.options.utc_offset_s;
-        let clock = message.at_ms.map_or_else(String::new, |at| age::clock(at, offset_s));
+    fn message(&mut self, message: &MessageRow, clock: &str) {
         let mut head = vec![dim(&format!("{clock:5} "))];
         let unfolded = self.model.detail.unfolded.contains(&message.id);
         let name = message.name.as_deref().unwrap_or("tool");
@@ -126,7 +143,7 @@ impl Page<'_> {
                 (Role::Text, true)
             }
             "tool_result" => {
-                head.push(dim(if unfolded { "▾ └ " } else { "▸ └ " }));
+                head.push(dim("  └ "));
                 (Role::Dim, true)
             }
             _ => {
@@ -138,7 +155,12 @@ impl Page<'_> {
             self.unfolded(head, role, message);
         } else if foldable {
             let room = self.width.saturating_sub(piece::width(&head));
-            let one_line = crate::text::line(&message.text);
+            let one_line = match crate::text::line(&message.text) {
+                empty if empty.trim().is_empty() && message.kind == "tool_result" => {
+                    "nothing".into()
+                }
+                text => text,
+            };
             head.push(Piece::new(role, &crate::text::cut(&one_line, room)));
             self.line(head);
         } else {

@@ -141,13 +141,24 @@ fn phase_in_full(model: &Model, session: &Session, phase: Phase) -> Piece {
     }
 }
 
-/// Why it has its status: the sentence, and whether that was seen or concluded.
-pub fn why_line(session: &Session) -> Vec<Piece> {
+/// Why it has its status: since when, the sentence of that moment, and whether it was seen or
+/// concluded. The numbers in the sentence are that moment's and do not move, so it says when.
+pub fn why_line(model: &Model, session: &Session) -> Vec<Piece> {
+    let offset_s = model.options.utc_offset_s;
     let basis = match session.reason.basis {
         Basis::Observed => "observed",
         Basis::Inferred => "inferred",
     };
-    vec![plain(&session.reason.summary), dim(&format!(" · {basis} · {}", session.reason.rule))]
+    let mut line = Vec::new();
+    if let Some(since_ms) = session.status_since_ms {
+        let (day, clock) = (age::day(since_ms, offset_s), age::clock(since_ms, offset_s));
+        let today = day == age::day(model.now_ms, offset_s);
+        let since = if today { clock } else { format!("{day} {clock}") };
+        line.push(dim(&format!("since {since}: ")));
+    }
+    line.push(plain(&session.reason.summary));
+    line.push(dim(&format!(" · {basis} · {}", session.reason.rule)));
+    line
 }
 
 /// Project, branch, model, agent and version in one line.

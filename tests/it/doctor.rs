@@ -91,7 +91,7 @@ fn a_healthy_home_is_fine_and_its_numbers_are_right() {
     let values = &items.iter().find(claude).unwrap()["values"];
     let counted = ["files", "sessions", "no_session", "unread_bytes"].map(|name| &values[name]);
     assert_eq!(counted, [2, 1, 1, 0]);
-    assert!(of(&said, "database")[0].contains("version 1"), "{said:#}");
+    assert!(of(&said, "database")[0].contains("version 2"), "{said:#}");
     let checks = [
         "program",
         "config",

@@ -1,20 +1,23 @@
 //! The screen in a real terminal: what is written, what is given back, and when it ends.
 //!
-//! The program under test is this test binary itself, run again in a pseudo terminal with
-//! [`other_side`] alone: the real loop, fed with made-up pictures. So the terminal's way in and out
-//! is proved without a store.
+//! In this file the program under test is this test binary itself, run again in a pseudo terminal
+//! with [`other_side`] alone: the real loop, fed with made-up pictures. So the terminal's way in and
+//! out is proved without a store. [`real`] and [`hostile`] run the real program in a home.
 
-use std::num::NonZeroU16;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use lullwatch::app::tui::{self, Exit, Fault, Feed, Notify, Request};
 use lullwatch::snapshot::Picture;
 use lullwatch::ui::{self, Reply};
+use portable_pty::CommandBuilder;
 use rustix::process::Signal;
 
 use crate::ui::fixture;
 
+mod hostile;
+mod real;
+mod scene;
 mod screen;
 
 use screen::Screen;
@@ -33,6 +36,7 @@ fn other_side() {
     let (pictures, watched) = tokio::sync::watch::channel(None);
     let (replies, answers) = tokio::sync::mpsc::channel(8);
     let (requests, asked) = mpsc::sync_channel(8);
+    let (_hope, hopeless) = tokio::sync::mpsc::channel(1);
     std::thread::spawn(move || {
         let mut picture = fixture::many();
         let mut stopped = false;
@@ -69,7 +73,7 @@ fn other_side() {
         now: Box::new(|| fixture::NOW_MS),
         fault,
     };
-    let feed = Feed { pictures: watched, replies: answers, requests };
+    let feed = Feed { pictures: watched, replies: answers, hopeless, requests };
     match tui::run(feed, options) {
         Ok(Exit::Quit) => println!("left by the user"),
         Ok(Exit::Signal(number)) => println!("left by signal {number}"),
@@ -80,7 +84,19 @@ fn other_side() {
 }
 
 fn open() -> Screen {
-    Screen::open(80, 24, &[])
+    failing(&[])
+}
+
+/// The other side of the tests, which may be told to fail.
+fn failing(environment: &[(&str, &str)]) -> Screen {
+    let mut command = CommandBuilder::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "pty::other_side", "--ignored", "--nocapture", "-q"]);
+    command.env("TERM", "xterm-256color");
+    command.env("RUST_BACKTRACE", "0");
+    for (name, value) in environment {
+        command.env(name, value);
+    }
+    Screen::start(command, 80, 24)
 }
 
 #[test]
@@ -125,7 +141,7 @@ fn failures_give_the_terminal_back_before_they_are_told() {
         ("panic", "failed on purpose"),
         ("thread", "a background thread failed: "),
     ] {
-        let mut screen = Screen::open(80, 24, &[(FAULT, fault)]);
+        let mut screen = failing(&[(FAULT, fault)]);
         if fault == "thread" {
             screen.wait_for("needs you 3");
             screen.send("R");
@@ -222,8 +238,4 @@ fn mouse_and_paste_are_switched_off_again() {
     screen.kill(Signal::TERM);
     screen.wait_for("left by signal 15");
     screen.given_back();
-}
-
-fn cells(number: u16) -> NonZeroU16 {
-    NonZeroU16::new(number).unwrap_or(NonZeroU16::MIN)
 }

@@ -17,9 +17,11 @@ pub enum Notify {
     Osc777,
 }
 
-/// Puts text on the clipboard.
-pub(super) fn copy(text: &str) -> String {
-    format!("\x1b]52;c;{}\x07", base64(text.as_bytes()))
+/// Puts text on the clipboard. tmux takes it for its own or passes it on, as it is configured; it
+/// gets both forms, because each alone is ignored by one of the two configurations.
+pub(super) fn copy(text: &str, tmux: bool) -> String {
+    let sequence = format!("\x1b]52;c;{}\x07", base64(text.as_bytes()));
+    if tmux { format!("{sequence}{}", passed_on(&sequence)) } else { sequence }
 }
 
 /// Calls for a human.
@@ -32,11 +34,12 @@ pub(super) fn notify(text: &str, how: Notify, tmux: bool) -> String {
         Notify::Osc9 => format!("\x1b]9;{text}\x07"),
         Notify::Osc777 => format!("\x1b]777;notify;lullwatch;{text}\x07"),
     };
-    if tmux {
-        format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b"))
-    } else {
-        sequence
-    }
+    if tmux { passed_on(&sequence) } else { sequence }
+}
+
+/// Wrapped for tmux to pass on to the terminal around it.
+fn passed_on(sequence: &str) -> String {
+    format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b"))
 }
 
 fn base64(bytes: &[u8]) -> String {

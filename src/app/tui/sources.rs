@@ -37,6 +37,8 @@ pub(super) enum Event {
     Reply(Reply),
     /// Another thread panicked.
     Panicked(String),
+    /// The store cannot be used.
+    Hopeless(anyhow::Error),
     /// It is time to draw.
     Frame,
     /// It is time to look at the clock.
@@ -90,6 +92,7 @@ impl Deadlines {
 pub(super) struct Sources {
     pub(super) signals: Signals,
     pub(super) panicked: mpsc::Receiver<String>,
+    pub(super) hopeless: mpsc::Receiver<anyhow::Error>,
     pub(super) bytes: mpsc::Receiver<Vec<u8>>,
     pub(super) pictures: watch::Receiver<Option<Arc<Picture>>>,
     pub(super) replies: mpsc::Receiver<Reply>,
@@ -108,6 +111,7 @@ impl Sources {
             _ = signals.stop.recv() => Event::Stop,
             _ = signals.go_on.recv() => Event::GoOn,
             Some(message) = self.panicked.recv() => Event::Panicked(message),
+            Some(error) = self.hopeless.recv() => Event::Hopeless(error),
             _ = signals.resize.recv() => Event::Resize,
             bytes = self.bytes.recv() => bytes.map_or(Event::Exit(Exit::HangUp), Event::Bytes),
             () = due(deadlines.escape) => Event::EscapeOver,

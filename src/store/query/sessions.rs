@@ -198,31 +198,44 @@ pub struct KinRow {
 /// Every nested row that has a clock. Active is whose turn is open and whose own clock is not
 /// before `live_from_ms`.
 pub fn kin(tx: &Tx<'_>, live_from_ms: i64) -> Result<Vec<KinRow>> {
-    let mut statement = tx.0.prepare_cached(
-        "SELECT c.id,
-                (SELECT p.id FROM sessions p
-                 WHERE p.agent = c.agent AND p.native_id = c.parent_native_id
-                   AND p.host = c.host AND p.id <> c.id
-                 ORDER BY p.nested, p.id LIMIT 1),
-                c.kind = 'subagent',
-                CASE WHEN COALESCE(c.own_clock_ms, c.last_activity_ms) >= ?1 AND json_valid(c.facts)
-                     THEN COALESCE(json_extract(c.facts, '$.turn') = 'open', 0) ELSE 0 END
-         FROM sessions c
-         WHERE c.nested = 1 AND COALESCE(c.own_clock_ms, c.last_activity_ms) IS NOT NULL
-         ORDER BY c.id",
-    )?;
-    let rows = statement
-        .query_map([live_from_ms], |row| {
+    let mut statement = tx.0.prepare_cached(KIN)?;
+    let mut rows: Vec<KinRow> = statement
+        .query_map([], |row| {
             Ok(KinRow {
                 id: row.get(0)?,
                 parent: row.get(1)?,
                 subagent: row.get(2)?,
-                active: row.get(3)?,
+                active: false,
             })
         })?
         .collect::<rusqlite::Result<_>>()?;
+    rows.sort_unstable_by_key(|row| row.id);
+    let mut statement = tx.0.prepare_cached(
+        "SELECT id FROM sessions
+         WHERE nested = 1 AND COALESCE(own_clock_ms, last_activity_ms) >= ?1
+           AND json_valid(facts) AND json_extract(facts, '$.turn') = 'open'",
+    )?;
+    for active in statement.query_map([live_from_ms], |row| row.get::<_, i64>(0))? {
+        let at = active.map(|id| rows.binary_search_by_key(&id, |row| row.id))?;
+        if let Some(row) = at.ok().and_then(|at| rows.get_mut(at)) {
+            row.active = true;
+        }
+    }
     Ok(rows)
 }
+
+/// Answered from one index alone: a parent of the top level first, else a nested one.
+const KIN: &str = "SELECT c.id,
+        COALESCE(
+            (SELECT MIN(p.id) FROM sessions p
+             WHERE p.nested = 0 AND p.agent = c.agent AND p.native_id = c.parent_native_id
+               AND p.host = c.host),
+            (SELECT MIN(p.id) FROM sessions p
+             WHERE p.nested = 1 AND p.agent = c.agent AND p.native_id = c.parent_native_id
+               AND p.host = c.host AND p.id <> c.id)),
+        c.kind = 'subagent'
+    FROM sessions c
+    WHERE c.nested = 1 AND COALESCE(c.own_clock_ms, c.last_activity_ms) IS NOT NULL";
 
 /// What a session is called by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -283,4 +296,26 @@ pub fn unacknowledged_ends(tx: &Tx<'_>, consumer: &str, from_ms: i64) -> Result<
         .query_map(rusqlite::params![consumer, from_ms], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+
+    #[test]
+    fn kinship_is_answered_from_indexes_that_hold_no_facts() {
+        let mut store = Store::in_memory(1).unwrap();
+        let steps = store
+            .read(|tx| {
+                let mut statement = tx.0.prepare(&format!("EXPLAIN QUERY PLAN {KIN}"))?;
+                let rows = statement.query_map([], |row| row.get::<_, String>(3))?;
+                Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?)
+            })
+            .unwrap();
+        for step in steps.iter().filter(|step| !step.starts_with("CORRELATED")) {
+            let indexed = step.contains("sessions_nested") || step.contains("sessions_top");
+            assert!(indexed, "{steps:?}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! Deploy the notes
 //! ● running · needs approval · quiet 12s · pid 4242
-//! 12 s of silence are within the live window of 5m · observed · silence.live
+//! since 09:00: active 2s ago, within the live window of 5m · observed · live_window
 //! ~/demo · main · claude 2.1.300 · opus
 //! 120k tokens · in 2k · cache 100k/10k · out 8k · 3 prompts 12 answers 40 calls
 //! context ███████░░░░░░░░░ 45% · 90k of 200k · 1 of 3 sub-agents active
@@ -60,7 +60,8 @@ fn head(model: &Model, session: &Session, rows: u16) -> Vec<Vec<Piece>> {
     for notice in &session.notices {
         title.push(Piece::new(Role::Warning, &format!("  {}", notice.code)));
     }
-    let mut lines = vec![title, words::status_line(model, session), words::why_line(session)];
+    let mut lines =
+        vec![title, words::status_line(model, session), words::why_line(model, session)];
     if rows > 3 {
         lines.push(words::place_line(model, session));
         lines.push(words::tokens_line(session));

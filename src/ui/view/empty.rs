@@ -46,8 +46,8 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, area: Rect) {
         sentences(canvas, area, "no coding agent has left anything here", &next);
     }
     let below = Rect { y: area.y.saturating_add(7), height: area.height.saturating_sub(7), ..area };
-    for (row, root) in (0..below.height).zip(&mirror.roots) {
-        canvas.line(below, row, &root_line(model, root));
+    for (row, line) in (0..below.height).zip(root_lines(model, &mirror.roots)) {
+        canvas.line(below, row, &line);
     }
 }
 
@@ -79,16 +79,23 @@ pub(super) fn draw_pane(canvas: &mut Canvas<'_>, model: &Model, area: Rect, pane
     sentences(canvas, area, &what, &[why.to_owned()]);
 }
 
-/// A root and what was found there.
-pub(super) fn root_line(model: &Model, root: &Root) -> Vec<Piece> {
-    let (word, role) = match root.state {
-        RootState::Present => ("there", Role::Running),
-        RootState::Missing => ("not there", Role::Dim),
-        RootState::Vanished => ("gone since the start", Role::Warning),
-        RootState::Unreadable => ("cannot be read", Role::Error),
-    };
-    let path = words::path(&root.path, model.options.home.as_deref());
-    vec![dim(&format!("  {:7}", root.agent)), plain(&path), Piece::new(role, &format!("  {word}"))]
+/// The roots and what was found there, one below the other.
+pub(super) fn root_lines(model: &Model, roots: &[Root]) -> Vec<Vec<Piece>> {
+    let path = |root: &Root| plain(&words::path(&root.path, model.options.home.as_deref()));
+    let cells = roots.iter().map(|root| path(root).width()).max().unwrap_or_default();
+    roots
+        .iter()
+        .map(|root| {
+            let (word, role) = match root.state {
+                RootState::Present => ("there", Role::Running),
+                RootState::Missing => ("not there", Role::Dim),
+                RootState::Vanished => ("gone since the start", Role::Warning),
+                RootState::Unreadable => ("cannot be read", Role::Error),
+            };
+            let agent = dim(&format!("  {:7}", root.agent));
+            vec![agent, path(root).fit(cells), plain("  "), Piece::new(role, word)]
+        })
+        .collect()
 }
 
 fn narrowed(filter: StatusFilter) -> &'static str {

@@ -72,7 +72,8 @@ fn writer(mirror: &Mirror) -> Piece {
             Piece::new(Role::Warning, &format!("viewer, writer stalled, pid {pid}"))
         }
         (false, Some(pid), false) => plain(&format!("viewer of pid {pid}")),
-        (false, None, _) => Piece::new(Role::Warning, "viewer, no writer"),
+        // Nobody has said anything yet: what is shown was there before.
+        (false, None, _) => dim("starting"),
     }
 }
 

@@ -126,7 +126,7 @@ fn warning_lines(model: &Model, room: usize) -> Vec<Vec<Piece>> {
             lines.push(vec![dim(&text)]);
         }
         lines.push(Vec::new());
-        lines.extend(mirror.roots.iter().map(|root| empty::root_line(model, root)));
+        lines.extend(empty::root_lines(model, &mirror.roots));
     }
     lines
 }

@@ -2,14 +2,16 @@
 //!
 //! ```text
 //! ─────────────────────────────────────────────────────────
+//! Deploy the notes, and then tell everybody · ~/demo · main
 //! ● running · needs approval · quiet 12s · pid 4242
-//! 12 s of silence are within the live window of 5m · observed · silence.live
+//! since 09:00: active 2s ago, within the live window of 5m · observed · live_window
 //! ```
 
 use ratatui::layout::Rect;
 
 use crate::snapshot::{AuditRow, CompactionRow, LedgerRow, Picture, Session};
 use crate::ui::age;
+use crate::ui::layout::STRIP_ROWS;
 use crate::ui::model::{Model, Pane};
 use crate::ui::page;
 use crate::ui::piece::{Piece, dim, plain, wrap};
@@ -24,10 +26,12 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, area: Rect) {
         return;
     }
     canvas.line(area, 0, &[dim(&"─".repeat(usize::from(area.width)))]);
-    let lines = match model.selected_session().filter(|_| model.pane == Pane::Sessions) {
-        Some(session) => session_lines(model, session),
-        None => selected_lines(model),
-    };
+    let mut lines = selected_lines(model);
+    // The list has room for the beginning of a title only.
+    let whole = model.selected_session().filter(|_| model.pane == Pane::Sessions);
+    if let Some(session) = whole.filter(|_| area.height > STRIP_ROWS) {
+        lines.insert(0, title_line(model, session));
+    }
     for (row, line) in (1..area.height).zip(&lines) {
         canvas.line(area, row, line);
     }
@@ -53,12 +57,21 @@ pub(super) fn draw_side(canvas: &mut Canvas<'_>, model: &Model, area: Rect) {
     }
 }
 
+fn title_line(model: &Model, session: &Session) -> Vec<Piece> {
+    let mut line = vec![Piece::new(Role::Strong, words::title(session).text())];
+    let cwd = session.cwd.as_deref().map(|cwd| words::path(cwd, model.options.home.as_deref()));
+    for part in [cwd, session.branch.clone()].into_iter().flatten() {
+        line.extend([dim(" · "), dim(&part)]);
+    }
+    line
+}
+
 fn session_lines(model: &Model, session: &Session) -> Vec<Vec<Piece>> {
     let mut lines = vec![words::status_line(model, session)];
     if let Some(error) = session.last_error.as_ref().filter(|_| session.attention) {
         lines.push(vec![Piece::new(Role::Error, error)]);
     }
-    lines.push(words::why_line(session));
+    lines.push(words::why_line(model, session));
     if let Some(text) = &session.last_text {
         lines.push(vec![dim("said: "), plain(text)]);
     }

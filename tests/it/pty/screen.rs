@@ -10,13 +10,12 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::num::NonZeroU16;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use rustix::process::{Pid, Signal, kill_process};
-
-use super::cells;
 
 /// How long anything may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -35,16 +34,9 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// Starts the other side of the tests in a terminal of this size.
-    pub(crate) fn open(columns: u16, rows: u16, environment: &[(&str, &str)]) -> Self {
+    /// Starts a program in a terminal of this size.
+    pub(crate) fn start(command: CommandBuilder, columns: u16, rows: u16) -> Self {
         let pair = native_pty_system().openpty(size(columns, rows)).unwrap();
-        let mut command = CommandBuilder::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "pty::other_side", "--ignored", "--nocapture", "-q"]);
-        command.env("TERM", "xterm-256color");
-        command.env("RUST_BACKTRACE", "0");
-        for (name, value) in environment {
-            command.env(name, value);
-        }
         let before = modes(pair.master.as_ref());
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
@@ -76,6 +68,25 @@ impl Screen {
         assert!(found, "no {text:?} on the screen:\n{}", self.text());
     }
 
+    /// Whether a text is on the screen in time.
+    pub(crate) fn shows_within(&mut self, text: &str, limit: Duration) -> bool {
+        self.within(limit, |screen| screen.text().contains(text))
+    }
+
+    /// Waits until a text has gone from the screen.
+    #[track_caller]
+    pub(crate) fn wait_until_gone(&mut self, text: &str) {
+        let gone = self.within(LIMIT, |screen| !screen.text().contains(text));
+        assert!(gone, "still {text:?} on the screen:\n{}", self.text());
+    }
+
+    /// Waits until a text has been written, on whichever screen.
+    #[track_caller]
+    pub(crate) fn wait_for_raw(&mut self, text: &str) {
+        let found = self.within(LIMIT, |screen| screen.raw().contains(text));
+        assert!(found, "never wrote {text:?}:\n{:?}", self.raw());
+    }
+
     /// Types.
     pub(crate) fn send(&mut self, keys: &str) {
         let writer = self.writer.as_mut().unwrap();
@@ -95,6 +106,11 @@ impl Screen {
     /// What is on the screen.
     pub(crate) fn text(&self) -> String {
         self.emulator.screen().contents()
+    }
+
+    /// What is on the screen, with its colours.
+    pub(crate) fn emulated(&self) -> &vt100::Screen {
+        self.emulator.screen()
     }
 
     /// Every byte that was written.
@@ -147,6 +163,13 @@ impl Screen {
     pub(crate) fn written_within(&mut self, how_long: Duration) -> usize {
         let before = self.raw.len();
         self.take_in(how_long);
+        self.raw.len() - before
+    }
+
+    /// Waits until nothing has been written for a while; how many bytes came until then.
+    pub(crate) fn settle(&mut self) -> usize {
+        let before = self.raw.len();
+        while self.written_within(Duration::from_millis(500)) > 0 {}
         self.raw.len() - before
     }
 
@@ -217,4 +240,8 @@ fn size(columns: u16, rows: u16) -> PtySize {
 fn modes(master: &dyn MasterPty) -> String {
     let termios = master.get_termios().unwrap();
     format!("{:?} {:?} {:?}", termios.input_flags, termios.output_flags, termios.local_flags)
+}
+
+fn cells(number: u16) -> NonZeroU16 {
+    NonZeroU16::new(number).unwrap_or(NonZeroU16::MIN)
 }

@@ -230,7 +230,7 @@ fn tool_calls_are_folded_and_the_full_text_comes_on_demand() {
     let full = Ok("running 12 tests\n\ttest a ... ok\u{1b}[2J\ntest b ... FAILED".to_owned());
     tell(&mut model, Msg::Reply(Reply::Message { id: 4, text: full }));
     let text = screen(&model);
-    assert!(text.contains("▾ └ running 12 tests\n"), "{text}");
+    assert!(text.contains("  └ running 12 tests\n"), "{text}");
     assert!(text.contains("test b ... FAILED\n"), "{text}");
     let gone = Err("the file is gone".to_owned());
     tell(&mut model, Msg::Reply(Reply::Message { id: 4, text: gone }));

@@ -1,0 +1,345 @@
+//! inotify, with no more than is needed: our own reading does not wake us, a new folder is watched
+//! and listed at once, and a limit that is reached comes back as a sentence.
+//!
+//! A thread reads events and passes them on as they are; the worker, which owns the watches, turns
+//! them into paths. So nothing is shared.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::io::Errno;
+
+use super::{Depth, Heard, may_matter};
+
+/// Bytes of events read at a time.
+const READ_BYTES_MAX: usize = 64 * 1024;
+/// How deep folders are followed, links among them.
+const DEPTH_MAX: usize = 16;
+/// Files listed in a new folder; with more, everything is looked at.
+const LISTED_MAX: usize = 2_048;
+
+/// One event, as it came.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Hint {
+    watch: i32,
+    name: Option<OsString>,
+    what: ReadFlags,
+}
+
+/// A watched folder.
+#[derive(Debug)]
+struct Place {
+    path: PathBuf,
+    care: Care,
+    inode: u64,
+}
+
+/// What matters in a folder, each more than the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Care {
+    /// That a folder is made in it on the way to one that is missing.
+    Way,
+    /// Its files.
+    Folder,
+    /// Everything below it.
+    Tree,
+}
+
+/// The watches, and the thread that listens.
+#[derive(Debug)]
+pub(super) struct Events {
+    inotify: Arc<OwnedFd>,
+    /// Written to, it ends the thread.
+    end: Arc<OwnedFd>,
+    places: HashMap<i32, Place>,
+    watches: HashMap<PathBuf, i32>,
+    /// Folders to be watched that are not there.
+    missing: Vec<PathBuf>,
+}
+
+impl Events {
+    /// Starts listening; `Err`: why that cannot be.
+    pub(super) fn start(deliver: impl Fn(Vec<Hint>) + Send + 'static) -> Result<Self, String> {
+        let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK);
+        let inotify = Arc::new(inotify.map_err(|errno| explain(errno, Call::Init))?);
+        let end = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let end = Arc::new(end.map_err(|errno| explain(errno, Call::Init))?);
+        let (events, ending) = (Arc::clone(&inotify), Arc::clone(&end));
+        thread::Builder::new()
+            .name("events".to_owned())
+            .spawn(move || listen(&events, &ending, deliver))
+            .map_err(|error| format!("file events are not to be had ({error}): polling"))?;
+        Ok(Self {
+            inotify,
+            end,
+            places: HashMap::new(),
+            watches: HashMap::new(),
+            missing: Vec::new(),
+        })
+    }
+
+    /// Watches these folders and drops the watches outside them.
+    pub(super) fn cover(&mut self, folders: &[(PathBuf, Depth)]) -> Result<(), String> {
+        let mut wanted: BTreeMap<PathBuf, Care> = BTreeMap::new();
+        self.missing.clear();
+        for (folder, depth) in folders {
+            let care = match depth {
+                Depth::Tree => Care::Tree,
+                Depth::Folder => Care::Folder,
+            };
+            let (place, care) = if folder.is_dir() {
+                (folder.as_path(), care)
+            } else {
+                self.missing.push(folder.clone());
+                // Whoever makes it makes it there.
+                let above = folder.ancestors().skip(1).find(|above| above.is_dir());
+                let Some(above) = above else { continue };
+                (above, Care::Way)
+            };
+            let known = wanted.entry(place.to_owned()).or_insert(care);
+            *known = care.max(*known);
+        }
+        let belongs = |path: &PathBuf| {
+            wanted.iter().any(|(folder, care)| match care {
+                Care::Tree => path.starts_with(folder),
+                Care::Folder | Care::Way => path == folder,
+            })
+        };
+        let outside: Vec<PathBuf> =
+            self.watches.keys().filter(|path| !belongs(path)).cloned().collect();
+        for path in outside {
+            self.drop_watch(&path);
+        }
+        for (folder, care) in wanted {
+            if !self.is_covered(&folder, care) {
+                self.watch(&folder, care, 0, &mut Heard::default())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every folder is to be covered anew.
+    pub(super) fn forget(&mut self) {
+        for place in self.places.values_mut() {
+            place.inode = 0;
+        }
+    }
+
+    /// What hints mean.
+    pub(super) fn hear(&mut self, hints: Vec<Hint>, heard: &mut Heard) -> Result<(), String> {
+        for hint in hints {
+            if hint.what.contains(ReadFlags::QUEUE_OVERFLOW) {
+                self.forget();
+                heard.rescan = true;
+                continue;
+            }
+            if hint.what.contains(ReadFlags::IGNORED) {
+                if let Some(place) = self.places.remove(&hint.watch) {
+                    self.watches.remove(&place.path);
+                }
+                continue;
+            }
+            let Some(place) = self.places.get(&hint.watch) else { continue };
+            let care = place.care;
+            let Some(name) = &hint.name else {
+                // The folder itself went or was moved.
+                heard.rescan = true;
+                continue;
+            };
+            let path = place.path.join(name);
+            if hint.what.contains(ReadFlags::ISDIR) {
+                self.hear_folder(&path, hint.what, care, heard)?;
+            } else if matters(&path, care) && heard.paths.last() != Some(&path) {
+                heard.paths.push(path);
+            }
+        }
+        Ok(())
+    }
+
+    fn hear_folder(
+        &mut self,
+        path: &Path,
+        what: ReadFlags,
+        care: Care,
+        heard: &mut Heard,
+    ) -> Result<(), String> {
+        let arrived = what.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO);
+        match care {
+            Care::Tree if arrived => self.watch(path, care, 0, heard)?,
+            Care::Tree => {
+                self.drop_below(path);
+                heard.rescan = true;
+            }
+            Care::Folder => heard.rescan = true,
+            Care::Way => {
+                heard.rescan |= self.missing.iter().any(|missing| missing.starts_with(path));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_covered(&mut self, folder: &Path, care: Care) -> bool {
+        let inode = fs::metadata(folder).map(|meta| meta.ino());
+        let place = self.watches.get(folder).and_then(|watch| self.places.get_mut(watch));
+        let Some(place) = place.filter(|place| inode.is_ok_and(|inode| inode == place.inode))
+        else {
+            return false;
+        };
+        // What lies below is watched only once a tree is asked for.
+        let covered = care <= place.care || care != Care::Tree;
+        place.care = care;
+        covered
+    }
+
+    /// Watches a folder, then lists it: in this order nothing falls between.
+    fn watch(
+        &mut self,
+        folder: &Path,
+        care: Care,
+        level: usize,
+        heard: &mut Heard,
+    ) -> Result<(), String> {
+        let flags = WatchFlags::MODIFY
+            | WatchFlags::CREATE
+            | WatchFlags::DELETE
+            | WatchFlags::MOVED_FROM
+            | WatchFlags::MOVED_TO
+            | WatchFlags::DELETE_SELF
+            | WatchFlags::MOVE_SELF
+            | WatchFlags::ONLYDIR
+            | WatchFlags::EXCL_UNLINK;
+        let watch = match inotify::add_watch(&*self.inotify, folder, flags) {
+            Ok(watch) => watch,
+            Err(errno @ (Errno::NOSPC | Errno::NOMEM)) => return Err(explain(errno, Call::Add)),
+            // Gone already, or not ours to read: the scan says so.
+            Err(_) => return Ok(()),
+        };
+        let Ok(meta) = fs::metadata(folder) else { return Ok(()) };
+        if let Some(known) = self.places.get(&watch).filter(|known| known.path != folder) {
+            let same = fs::metadata(&known.path).is_ok_and(|other| other.ino() == meta.ino());
+            if same {
+                // A link to a folder that is watched under its other name: entered once.
+                return Ok(());
+            }
+            self.watches.remove(&known.path);
+        }
+        let place = Place { path: folder.to_owned(), care, inode: meta.ino() };
+        self.places.insert(watch, place);
+        self.watches.insert(folder.to_owned(), watch);
+        if care != Care::Tree || level >= DEPTH_MAX {
+            return Ok(());
+        }
+        let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let kind = entry.file_type();
+            let linked = kind.as_ref().is_ok_and(fs::FileType::is_symlink);
+            if kind.is_ok_and(|kind| kind.is_dir()) || (linked && path.is_dir()) {
+                self.watch(&path, care, level + 1, heard)?;
+            } else if heard.paths.len() >= LISTED_MAX {
+                heard.rescan = true;
+            } else if matters(&path, care) {
+                heard.paths.push(path);
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_below(&mut self, folder: &Path) {
+        let below: Vec<PathBuf> =
+            self.watches.keys().filter(|path| path.starts_with(folder)).cloned().collect();
+        for path in below {
+            self.drop_watch(&path);
+        }
+    }
+
+    fn drop_watch(&mut self, path: &Path) {
+        if let Some(watch) = self.watches.remove(path) {
+            self.places.remove(&watch);
+            // Gone with its folder, perhaps.
+            let _ = inotify::remove_watch(&*self.inotify, watch);
+        }
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        // The watches go with the last handle, which is the thread's.
+        let _ = rustix::io::write(&*self.end, &1_u64.to_ne_bytes());
+    }
+}
+
+/// Whether a file is worth a look. Agents write much beside their transcripts.
+fn matters(path: &Path, care: Care) -> bool {
+    match care {
+        Care::Tree => may_matter(path),
+        Care::Folder => true,
+        Care::Way => false,
+    }
+}
+
+/// Passes events on until told to end.
+fn listen(inotify: &OwnedFd, end: &OwnedFd, deliver: impl Fn(Vec<Hint>)) {
+    let mut buffer = vec![MaybeUninit::uninit(); READ_BYTES_MAX];
+    let mut reader = inotify::Reader::new(inotify, &mut buffer);
+    loop {
+        let mut ready = [PollFd::new(inotify, PollFlags::IN), PollFd::new(end, PollFlags::IN)];
+        match poll(&mut ready, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return,
+        }
+        let [_, ended] = &ready;
+        if !ended.revents().is_empty() {
+            return;
+        }
+        let mut hints: Vec<Hint> = Vec::new();
+        loop {
+            let hint = match reader.next() {
+                Ok(event) => Hint {
+                    watch: event.wd(),
+                    name: event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()).into()),
+                    what: event.events(),
+                },
+                Err(Errno::INTR) => continue,
+                Err(_) => break,
+            };
+            if hints.last() != Some(&hint) {
+                hints.push(hint);
+            }
+        }
+        if !hints.is_empty() {
+            deliver(hints);
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Call {
+    Init,
+    Add,
+}
+
+/// What failed, and what to do: the name of the limit first, for it must survive a narrow screen.
+fn explain(errno: Errno, call: Call) -> String {
+    match (call, errno) {
+        (Call::Add, Errno::NOSPC) => {
+            "fs.inotify.max_user_watches is used up: polling (raise it with sysctl)".to_owned()
+        }
+        (Call::Init, Errno::MFILE) => {
+            "fs.inotify.max_user_instances is used up: polling (raise it with sysctl)".to_owned()
+        }
+        (Call::Init | Call::Add, errno) => {
+            format!("file events are not to be had ({errno}): polling")
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Real folders and real events; and the trust in them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use super::*;
+
+/// How long an event may take on a busy machine.
+const LIMIT: Duration = Duration::from_secs(10);
+
+struct Bed {
+    folder: tempfile::TempDir,
+    watcher: Watcher,
+    orders: Receiver<Order>,
+}
+
+impl Bed {
+    fn new() -> Self {
+        let (send, orders) = mpsc::sync_channel(64);
+        let watcher = Watcher::new(send);
+        assert_eq!(watcher.mode, Mode::Events);
+        Self { folder: tempfile::tempdir().unwrap(), watcher, orders }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn cover(&mut self, name: &str) {
+        let folder = self.path(name);
+        self.watcher.cover(&[(folder, Depth::Tree)]);
+    }
+
+    /// Hears until this holds.
+    #[track_caller]
+    fn until(&mut self, holds: impl Fn(&Heard) -> bool) {
+        let mut all = Heard::default();
+        while !holds(&all) {
+            let order = self.orders.recv_timeout(LIMIT);
+            let Ok(Order::Hints(hints)) = order else { panic!("no more hints: {all:?}") };
+            let heard = self.watcher.hear(hints);
+            all.paths.extend(heard.paths);
+            all.rescan |= heard.rescan;
+        }
+    }
+
+    #[track_caller]
+    fn until_heard(&mut self, path: &Path) {
+        self.until(|all| all.paths.iter().any(|heard| heard == path));
+    }
+}
+
+fn append(path: &Path) {
+    use std::io::Write as _;
+    let mut file = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+    file.write_all(b"{}\n").unwrap();
+}
+
+#[test]
+fn an_append_a_new_folder_and_what_is_written_in_it_at_once_are_heard() {
+    let mut bed = Bed::new();
+    fs::create_dir_all(bed.path("projects/old")).unwrap();
+    let old = bed.path("projects/old/a.jsonl");
+    append(&old);
+    bed.cover("projects");
+    append(&old);
+    bed.until_heard(&old);
+
+    let at_once = bed.path("projects/new/s/subagents/agent-1.jsonl");
+    fs::create_dir_all(at_once.parent().unwrap()).unwrap();
+    append(&at_once);
+    bed.until_heard(&at_once);
+    append(&at_once);
+    bed.until_heard(&at_once);
+}
+
+#[test]
+fn a_root_that_comes_later_is_noticed() {
+    let mut bed = Bed::new();
+    bed.cover(".claude/projects");
+    fs::create_dir_all(bed.path(".claude/projects/p")).unwrap();
+    bed.until(|all| all.rescan);
+    bed.cover(".claude/projects");
+    let file = bed.path(".claude/projects/p/a.jsonl");
+    append(&file);
+    bed.until_heard(&file);
+}
+
+#[test]
+fn what_happens_on_the_way_to_a_missing_folder_does_not_matter() {
+    let mut bed = Bed::new();
+    let folders = |bed: &Bed| {
+        [(bed.path("home/.codex/sessions"), Depth::Tree), (bed.path("home/inbox"), Depth::Folder)]
+    };
+    fs::create_dir_all(bed.path("home/inbox")).unwrap();
+    let wanted = folders(&bed);
+    bed.watcher.cover(&wanted);
+    append(&bed.path("home/notes.json"));
+    fs::create_dir(bed.path("home/holiday")).unwrap();
+    let note = bed.path("home/inbox/event");
+    append(&note);
+    bed.until(|all| {
+        assert!(!all.rescan, "{all:?}");
+        all.paths.contains(&note)
+    });
+    fs::create_dir(bed.path("home/.codex")).unwrap();
+    bed.until(|all| all.rescan);
+}
+
+#[test]
+fn a_folder_that_is_moved_away_or_deleted_asks_for_a_scan_and_loses_its_watch() {
+    let mut bed = Bed::new();
+    fs::create_dir_all(bed.path("projects/a/b")).unwrap();
+    fs::create_dir_all(bed.path("projects/c")).unwrap();
+    bed.cover("projects");
+    fs::rename(bed.path("projects/a"), bed.path("elsewhere")).unwrap();
+    bed.until(|all| all.rescan);
+    append(&bed.path("elsewhere/b/unheard.jsonl"));
+    fs::remove_dir_all(bed.path("projects/c")).unwrap();
+    bed.until(|all| {
+        assert!(all.paths.is_empty(), "{all:?}");
+        all.rescan
+    });
+}
+
+#[test]
+fn our_own_reading_and_what_is_no_transcript_say_nothing() {
+    let mut bed = Bed::new();
+    fs::create_dir_all(bed.path("projects/p")).unwrap();
+    let file = bed.path("projects/p/a.jsonl");
+    append(&file);
+    bed.cover("projects");
+    assert_eq!(fs::read_dir(bed.path("projects/p")).unwrap().count(), 1);
+    assert_eq!(fs::read(&file).unwrap(), b"{}\n");
+    fs::write(bed.path("projects/p/output.txt"), "much").unwrap();
+    append(&file);
+    bed.until(|all| {
+        assert!(all.paths.iter().all(|heard| *heard == file) && !all.rescan, "{all:?}");
+        !all.paths.is_empty()
+    });
+}
+
+#[test]
+fn hints_that_found_no_room_are_remembered_as_such() {
+    let (send, orders) = mpsc::sync_channel(1);
+    let mut watcher = Watcher::new(send);
+    let folder = tempfile::tempdir().unwrap();
+    watcher.cover(&[(folder.path().to_owned(), Depth::Tree)]);
+    for number in 0.. {
+        append(&folder.path().join(format!("{number}.jsonl")));
+        if watcher.overflow.load(Ordering::Relaxed) {
+            break;
+        }
+        assert!(number < 1_000_000, "never full");
+    }
+    assert!(watcher.take_overflow());
+    assert!(!watcher.take_overflow(), "said once");
+    drop(orders);
+}
+
+#[test]
+fn growth_that_nothing_announces_twice_in_a_row_ends_the_trust() {
+    let path = |name: &str| PathBuf::from(name);
+    let mut trust = Trust::default();
+    assert_eq!(trust.scanned(&[path("there before")]), 0);
+    // An event that comes late is an event.
+    assert_eq!(trust.scanned(&[path("late")]), 0);
+    trust.announced(&[path("late")]);
+    assert_eq!(trust.scanned(&[path("silent")]), 0);
+    assert_eq!(trust.scanned(&[]), 1);
+    assert_eq!(trust.scanned(&[path("silent")]), 0);
+    assert_eq!(trust.scanned(&[path("silent")]), 1);
+    assert_eq!(trust.scanned(&[]), 2);
+
+    let mut shaken = Trust::default();
+    shaken.scanned(&[]);
+    shaken.suspend();
+    shaken.scanned(&[path("after an overflow")]);
+    assert_eq!(shaken.scanned(&[]), 0);
+}
+
+#[test]
+fn a_file_system_without_events_is_polled_and_that_is_said() {
+    let mut bed = Bed::new();
+    for _ in 0..4 {
+        bed.watcher.scanned(&[bed.path("silent.jsonl")]);
+    }
+    let Mode::Polling(why) = bed.watcher.mode() else { panic!("still trusted") };
+    assert!(why.contains("do not arrive"), "{why}");
+}
