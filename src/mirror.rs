@@ -8,6 +8,7 @@
 pub mod commit;
 pub mod discover;
 pub mod frames;
+mod known;
 pub mod place;
 pub mod plan;
 pub mod pointer;
@@ -22,17 +23,16 @@ pub mod window;
 pub use watching::Glance;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::source::{Agent, Place, State};
+use crate::source::{Agent, State};
 use crate::store::{self, Store, files};
 use commit::Batch;
 use discover::{Found, Root, RootState, Scan};
-use plan::{Cursor, Stat};
+use known::{Known, load_known};
 use reading::{Origin, Reading, Start};
 
 /// Rows of dead generations deleted in one transaction.
@@ -128,16 +128,6 @@ pub struct Mirror {
     searched: HashMap<PathBuf, (u64, u64)>,
     limits: Limits,
     work: Work,
-}
-
-#[derive(Debug, Clone)]
-struct Known {
-    generation: i64,
-    agent: Option<Agent>,
-    place: Option<Place>,
-    stem: String,
-    cursor: Cursor,
-    gone: bool,
 }
 
 /// What a scan changed at once, and what it left to be read.
@@ -473,37 +463,5 @@ impl Mirror {
         store.write(|tx| files::delete_dead(tx, DEAD_ROWS_MAX))?;
         self.work.transactions += 1;
         Ok(true)
-    }
-}
-
-fn load_known(store: &mut Store) -> store::Result<HashMap<PathBuf, Known>> {
-    let rows = store.read(files::live_files)?;
-    Ok(rows.into_iter().map(|row| (path_of(row.path.clone()), Known::from(row))).collect())
-}
-
-fn path_of(bytes: Vec<u8>) -> PathBuf {
-    PathBuf::from(OsString::from_vec(bytes))
-}
-
-impl From<files::FileRow> for Known {
-    fn from(row: files::FileRow) -> Self {
-        let [dev, ino, size, ctime_ns, mtime_ms] = row.stat;
-        let cursor = Cursor {
-            stat: Stat { dev, ino, size, ctime_ns, mtime_ms },
-            position: row.position.cast_unsigned(),
-            frame_at: row.frame.0.cast_unsigned(),
-            frame_position: row.frame.1.cast_unsigned(),
-            in_damage: row.in_damage,
-            head: (row.head.0.cast_unsigned(), row.head.1),
-            tail: (row.tail.0.cast_unsigned(), row.tail.1),
-        };
-        Self {
-            generation: row.id,
-            agent: Agent::from_word(&row.agent),
-            place: Place::from_word(&row.place),
-            stem: row.stem,
-            cursor,
-            gone: row.gone_ms.is_some(),
-        }
     }
 }
