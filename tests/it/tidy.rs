@@ -205,3 +205,24 @@ fn tests_do_not_need_the_shared_folder() {
         assert!(!found, "{} needs the shared folder", path.display());
     });
 }
+
+/// Links of the papers that lead to a file lead to one that is there.
+#[test]
+fn papers_link_to_files_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let papers = ["README.md", "docs/architecture.md", "docs/screen.md", "docs/runs.md"];
+    let mut links = 0;
+    for paper in papers {
+        let path = root.join(paper);
+        let text = fs::read_to_string(&path).unwrap();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if target.contains("://") || target.starts_with('#') {
+                continue;
+            }
+            links += 1;
+            let file = path.parent().unwrap().join(target.split('#').next().unwrap());
+            assert!(file.exists(), "{paper} links to {target}");
+        }
+    }
+    assert!(links >= 2, "the README shows pictures");
+}

@@ -1,5 +1,6 @@
 //! What may be typed, set or written in a file, which of them wins, and how a mistake is told.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 
 use clap::{CommandFactory, Parser};
@@ -213,6 +214,43 @@ fn what_config_prints_is_a_config_file() {
     let again = run(&home, &["config", "--config", path.to_str().unwrap()]).fine();
     assert_eq!(out, again);
     assert!(!out.contains(['\u{202e}', '\u{7}']), "{out}");
+}
+
+#[test]
+fn the_config_files_of_the_papers_are_config_files() {
+    for (paper, text) in [
+        ("README", include_str!("../../../README.md")),
+        ("on-terminal", include_str!("../../../docs/on-terminal.md")),
+    ] {
+        let blocks: Vec<&str> = text
+            .split("```toml\n")
+            .skip(1)
+            .filter_map(|rest| rest.split_once("```").map(|(block, _)| block))
+            .collect();
+        assert!(!blocks.is_empty(), "{paper}");
+        for block in blocks {
+            let home = Home::new();
+            home.put(".config/lullwatch/config.toml", block.as_bytes());
+            run(&home, &["config"]).fine();
+        }
+    }
+}
+
+#[test]
+fn the_readme_names_every_command_and_none_that_is_not() {
+    let readme = include_str!("../../../README.md");
+    let named: BTreeSet<&str> = readme
+        .lines()
+        .filter_map(|line| line.strip_prefix("lullwatch ")?.split([' ', '\n']).next())
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    let known = Cli::command();
+    let known: BTreeSet<&str> = known
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+        .map(clap::Command::get_name)
+        .collect();
+    assert_eq!(named, known);
 }
 
 #[test]
