@@ -4,7 +4,7 @@
 //! writes its pid, a heartbeat and the number of its complete passes into the locked file, for the
 //! viewers. This is our own file; an agent's lock is never touched.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -45,6 +45,25 @@ pub fn path_for(db: &Path) -> PathBuf {
     let mut name = db.as_os_str().to_owned();
     name.push(".lock");
     PathBuf::from(name)
+}
+
+fn question_for(db: &Path) -> PathBuf {
+    let mut name = db.as_os_str().to_owned();
+    name.push(".ask");
+    PathBuf::from(name)
+}
+
+/// Asks the holder for a pass soon: an empty file beside the database. Where none can be made nobody
+/// is asked, and the next pass comes when it comes.
+pub fn ask(db: &Path) {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600);
+    let _ = options.open(question_for(db));
+}
+
+/// Whether somebody has asked for a pass since this was last called.
+pub fn was_asked(db: &Path) -> bool {
+    fs::remove_file(question_for(db)).is_ok()
 }
 
 /// Takes the lock if it is free.
@@ -97,6 +116,18 @@ impl WriterLock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_question_is_heard_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = folder.path().join("x.db");
+        assert!(!was_asked(&db));
+        ask(&db);
+        ask(&db);
+        assert!(was_asked(&db));
+        assert!(!was_asked(&db));
+        ask(&folder.path().join("gone/x.db"));
+    }
 
     #[test]
     fn one_holds_it_and_the_others_read_who() {

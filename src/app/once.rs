@@ -107,6 +107,7 @@ pub fn up_to_date(setting: &Setting, patience: Patience) -> anyhow::Result<View>
         Patience::None => 0,
     };
     let first = lock::read(&setting.config.db);
+    let mut asked = false;
     let (_keep, never) = mpsc::channel::<()>();
     loop {
         let left_ms = budget_ms - (setting.clock.awake_ms() - began_ms);
@@ -120,6 +121,10 @@ pub fn up_to_date(setting: &Setting, patience: Patience) -> anyhow::Result<View>
             }
             Ok(None) => {}
             Err(error) => return read_only(setting, error),
+        }
+        if !asked && patience == Patience::Wait {
+            lock::ask(&setting.config.db);
+            asked = true;
         }
         let holder = lock::read(&setting.config.db).unwrap_or_default();
         let passed =

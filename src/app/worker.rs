@@ -34,6 +34,8 @@ const HOT_FILES_MAX: usize = 32;
 const TAKE_OVER_MS: i64 = 500;
 /// The writer shows that it lives at least this often, ms.
 const BEAT_MS: i64 = 5_000;
+/// A writer at rest sees within this time that somebody asks for a pass, ms.
+const ASKED_MS: i64 = 500;
 /// While files are being read: reconcile and show what there is this often, ms.
 const SHOW_MS: i64 = 300;
 /// What is past its deadline and cannot be judged yet (a file of it cannot be read, or the clock was
@@ -248,9 +250,16 @@ impl Worker<'_> {
         let clock = self.setting.clock;
         let mut wait = Duration::from_millis(wait_ms.max(0).cast_unsigned());
         loop {
-            let order = match self.orders.recv_timeout(wait) {
+            let slice = wait.min(Duration::from_millis(ASKED_MS.cast_unsigned()));
+            let order = match self.orders.recv_timeout(slice) {
                 Ok(order) => order,
                 Err(RecvTimeoutError::Timeout) => {
+                    if wait_ms > 0 && lock::was_asked(&self.setting.config.db) {
+                        times.scan_at = 0;
+                    } else if wait > slice {
+                        wait -= slice;
+                        continue;
+                    }
                     engine.beat();
                     if *self.watcher.mode() != Mode::Events && wait_ms > 0 {
                         let hot = engine.hot_files(clock.now_ms() - HOT_MS, HOT_FILES_MAX);

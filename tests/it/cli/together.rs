@@ -150,6 +150,19 @@ fn once_beside_a_writer_shows_what_its_next_pass_brought() {
     assert!(ended.err.contains(&pid) && ended.err.lines().count() == 1, "{}", ended.err);
 }
 
+#[test]
+fn once_beside_a_writer_at_rest_makes_it_look() {
+    let home = one();
+    let mut watch = Watch::start(&home, &[]);
+    watch.line();
+    let passes = || holder(&home).unwrap()["passes"].as_u64().unwrap();
+    let before = passes();
+    assert_eq!(run(&home, &["--once"]).code, Some(0));
+    let after = passes();
+    assert!(after > before, "{before} passes, then {after}");
+    assert!(!db(&home).with_extension("db.ask").exists(), "the question was heard");
+}
+
 /// Waits for a process, and does something every tenth of a second meanwhile.
 fn until_ended(mut child: Child, mut meanwhile: impl FnMut()) -> super::Said {
     let mut looks = 0;
