@@ -81,6 +81,12 @@ impl Pane {
             Self::Compactions => Self::Sessions,
         }
     }
+
+    /// The one before it, and round.
+    #[must_use]
+    pub fn previous(self) -> Self {
+        Self::ALL.into_iter().find(|pane| pane.next() == self).unwrap_or(self)
+    }
 }
 
 /// The parts of an opened session.
@@ -125,6 +131,12 @@ impl Tab {
             Self::Brackets => Self::Agents,
             Self::Agents => Self::Transcript,
         }
+    }
+
+    /// The one before it, and round.
+    #[must_use]
+    pub fn previous(self) -> Self {
+        Self::ALL.into_iter().find(|tab| tab.next() == self).unwrap_or(self)
     }
 }
 

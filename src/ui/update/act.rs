@@ -53,7 +53,7 @@ pub(super) fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::Last => last(model),
         Action::Open => open(model, effects),
         Action::NextPane => turn_to(model, model.pane.next()),
-        Action::PreviousPane => turn_to(model, model.pane.next().next().next()),
+        Action::PreviousPane => turn_to(model, model.pane.previous()),
         Action::PaneSessions => turn_to(model, Pane::Sessions),
         Action::PaneAudit => turn_to(model, Pane::Audit),
         Action::PaneLedger => turn_to(model, Pane::Ledger),
@@ -80,7 +80,7 @@ pub(super) fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::Mark => mark(model),
         Action::MarkAll => mark_all(model),
         Action::NextTab => detail::turn(model, model.detail.tab.next()),
-        Action::PreviousTab => detail::turn(model, model.detail.tab.next().next().next().next()),
+        Action::PreviousTab => detail::turn(model, model.detail.tab.previous()),
     }
 }
 

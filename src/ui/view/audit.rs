@@ -16,7 +16,7 @@ use crate::ui::view::canvas::Canvas;
 use crate::ui::view::empty;
 use crate::ui::view::table::{Cells, Column, Table};
 
-const COLUMNS: [Column<AuditRow>; 7] = [
+const COLUMNS: &[Column<AuditRow>] = &[
     Column {
         title: "AGO",
         cells: Cells::Right(4),
@@ -59,7 +59,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, area: Rect) {
         return empty::draw_pane(canvas, model, area, Pane::Audit);
     };
     let table = Table {
-        columns: &COLUMNS,
+        columns: COLUMNS,
         list: &model.audit,
         rows: &picture.audit,
         mark: |_, row| match row.after.as_deref() {

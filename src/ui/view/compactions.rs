@@ -17,7 +17,7 @@ use crate::ui::view::empty;
 use crate::ui::view::table::{Cells, Column, Table};
 use crate::ui::words;
 
-const COLUMNS: [Column<CompactionRow>; 7] = [
+const COLUMNS: &[Column<CompactionRow>] = &[
     Column {
         title: "STATE",
         cells: Cells::Left(19),
@@ -72,7 +72,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, area: Rect) {
         return empty::draw_pane(canvas, model, area, Pane::Compactions);
     };
     let table = Table {
-        columns: &COLUMNS,
+        columns: COLUMNS,
         list: &model.compactions,
         rows: &picture.compactions,
         mark: |_, row| {

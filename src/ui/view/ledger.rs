@@ -19,7 +19,7 @@ use crate::ui::view::canvas::Canvas;
 use crate::ui::view::empty;
 use crate::ui::view::table::{Cells, Column, Table};
 
-const COLUMNS: [Column<LedgerRow>; 6] = [
+const COLUMNS: &[Column<LedgerRow>] = &[
     Column {
         title: "AGO",
         cells: Cells::Right(4),
@@ -52,7 +52,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, area: Rect) {
         return empty::draw_pane(canvas, model, area, Pane::Ledger);
     };
     let table = Table {
-        columns: &COLUMNS,
+        columns: COLUMNS,
         list: &model.ledger,
         rows: &picture.ledger,
         mark: |model, row| {

@@ -22,7 +22,7 @@ use crate::ui::view::empty;
 use crate::ui::view::table::{Cells, Column, Table};
 use crate::ui::words;
 
-const COLUMNS: [Column<Session>; 12] = [
+const COLUMNS: &[Column<Session>] = &[
     Column {
         title: "STATUS",
         cells: Cells::Left(11),
@@ -79,7 +79,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, area: Rect) {
         return empty::draw(canvas, model, area);
     }
     let rows = &picture.snapshot.sessions;
-    let table = Table { columns: &COLUMNS, list: &model.sessions, rows, mark, across };
+    let table = Table { columns: COLUMNS, list: &model.sessions, rows, mark, across };
     table.draw(canvas, model, area);
 }
 
