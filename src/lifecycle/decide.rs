@@ -7,7 +7,7 @@
 
 use std::cmp::Reverse;
 
-use super::phrase::{moment, span};
+use super::phrase::{moment, span, span_against};
 use super::policy::reason;
 use super::{Basis, EndStamp, Ending, Status, Windows};
 
@@ -311,8 +311,12 @@ impl Case<'_> {
         }
     }
 
+    fn silence_words(&self) -> String {
+        span_against(self.silence_ms(), &[self.windows.live_ms, self.windows.ended_ms])
+    }
+
     fn summary(&self, rule: Rule) -> String {
-        let silence = span(self.silence_ms());
+        let silence = self.silence_words();
         let live = span(self.windows.live_ms);
         let ended = span(self.windows.ended_ms);
         match rule {
@@ -335,7 +339,7 @@ impl Case<'_> {
     }
 
     fn test(&self, rule: Rule) -> String {
-        let silence = span(self.silence_ms());
+        let silence = self.silence_words();
         match rule {
             Rule::EndEvidence => "end evidence stands and no live process holds it".to_owned(),
             Rule::LiveWindow => {

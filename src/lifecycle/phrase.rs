@@ -9,21 +9,28 @@ pub(crate) fn moment(ms: i64) -> String {
     }
 }
 
+/// A span that was compared with some windows, ms: where it would read like one it is longer than,
+/// what is above that is said too.
+pub(crate) fn span_against(ms: i64, windows_ms: &[i64]) -> String {
+    let same = |window: &&i64| ms > **window && span(ms) == span(**window);
+    let Some(window) = windows_ms.iter().find(same) else { return span(ms) };
+    let above = ms - window;
+    let (seconds, rest) = (above / 1000, above % 1000);
+    let fraction = if seconds == 0 { format!(".{rest:03}") } else { String::new() };
+    format!("{} {seconds}{fraction}s", span(*window))
+}
+
 /// A span in its two largest units (hours up to two days), rounded down.
-///
-/// Milliseconds are noise, except on a whole minute: there they may decide at a window's edge.
 pub(crate) fn span(ms: i64) -> String {
     let (sign, ms) = if ms < 0 { ("-", ms.saturating_neg()) } else { ("", ms) };
-    let (seconds, rest) = (ms / 1000, ms % 1000);
+    let seconds = ms / 1000;
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
-    let at_edge = rest > 0 && minutes > 0 && seconds % 60 == 0;
-    let fraction = if at_edge { format!(".{rest:03}") } else { String::new() };
-    let text = if seconds == 0 && rest > 0 {
+    let text = if seconds == 0 && ms > 0 {
         "<1s".to_owned()
     } else if minutes == 0 {
         format!("{seconds}s")
     } else if hours == 0 {
-        pair(minutes, "m", &format!("{}{fraction}", seconds % 60), "s")
+        pair(minutes, "m", &(seconds % 60).to_string(), "s")
     } else if days < 2 {
         pair(hours, "h", &(minutes % 60).to_string(), "m")
     } else {
@@ -45,14 +52,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_name_two_units_and_keep_the_milliseconds_that_decide() {
+    fn spans_name_two_units() {
         let cases = [
             (0, "0s"),
             (999, "<1s"),
             (59_999, "59s"),
             (59_000, "59s"),
             (300_000, "5m"),
-            (300_001, "5m 0.001s"),
+            (300_999, "5m"),
             (310_051, "5m 10s"),
             (5_400_000, "1h 30m"),
             (86_400_000, "24h"),
@@ -63,6 +70,23 @@ mod tests {
         ];
         for (ms, words) in cases {
             assert_eq!(span(ms), words, "{ms}");
+        }
+    }
+
+    #[test]
+    fn what_is_just_above_a_window_reads_longer_than_it() {
+        let windows = [300_000, 86_400_000];
+        let cases = [
+            (299_999, "4m 59s"),
+            (300_000, "5m"),
+            (300_001, "5m 0.001s"),
+            (301_000, "5m 1s"),
+            (360_668, "6m"),
+            (86_400_001, "24h 0.001s"),
+            (86_430_500, "24h 30s"),
+        ];
+        for (ms, words) in cases {
+            assert_eq!(span_against(ms, &windows), words, "{ms}");
         }
     }
 
