@@ -214,4 +214,5 @@ impl Trust {
 }
 
 #[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests;

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::deliver::Deliverer;
 use super::engine::{self, Engine};
 use super::lock::{self, Holder};
-use super::watcher::{Hints, Mode, Watcher};
+use super::watcher::{Heard, Hints, Mode, Watcher};
 use super::{Setting, once};
 use crate::delivery::{self, Acked, Which};
 use crate::reconcile::Pass;
@@ -248,16 +248,16 @@ impl Worker<'_> {
     /// Takes orders for so long; returns early after one that wants work.
     fn obey(&mut self, engine: &mut Engine, times: &mut Times, wait_ms: i64) -> Option<Turn> {
         let clock = self.setting.clock;
-        let mut wait = Duration::from_millis(wait_ms.max(0).cast_unsigned());
+        let mut until_ms = clock.awake_ms() + wait_ms;
         loop {
-            let slice = wait.min(Duration::from_millis(ASKED_MS.cast_unsigned()));
+            let left_ms = (until_ms - clock.awake_ms()).max(0);
+            let slice = Duration::from_millis(left_ms.min(ASKED_MS).cast_unsigned());
             let order = match self.orders.recv_timeout(slice) {
                 Ok(order) => order,
                 Err(RecvTimeoutError::Timeout) => {
                     if wait_ms > 0 && lock::was_asked(&self.setting.config.db) {
                         times.scan_at = 0;
-                    } else if wait > slice {
-                        wait -= slice;
+                    } else if left_ms > ASKED_MS {
                         continue;
                     }
                     engine.beat();
@@ -272,11 +272,11 @@ impl Worker<'_> {
             match order {
                 Order::Hints(hints) => {
                     let heard = self.watcher.hear(hints);
-                    let paths = engine.take_hints(heard.paths);
-                    if paths.is_empty() && !heard.rescan {
-                        wait = Duration::ZERO;
+                    if heard == Heard::default() {
+                        // Nothing of ours: the rest goes on.
                         continue;
                     }
+                    let paths = engine.take_hints(heard.paths);
                     let look = engine.look_at(&paths);
                     times.looked |= look.queued;
                     if look.unknown || heard.rescan {
@@ -295,7 +295,7 @@ impl Worker<'_> {
                 Order::Stop => return Some(Turn::Stop),
             }
             // What came together is looked at together.
-            wait = Duration::ZERO;
+            until_ms = 0;
         }
     }
 
@@ -310,6 +310,8 @@ impl Worker<'_> {
 
     /// As a viewer, until the lock falls free.
     fn view(&mut self) -> Turn {
+        // Whoever writes listens.
+        self.watcher.cover(&[]);
         let mut last = None;
         loop {
             let holder = lock::read(&self.setting.config.db).unwrap_or_default();

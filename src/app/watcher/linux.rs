@@ -188,17 +188,11 @@ impl Events {
         Ok(())
     }
 
-    fn is_covered(&mut self, folder: &Path, care: Care) -> bool {
+    fn is_covered(&self, folder: &Path, care: Care) -> bool {
         let inode = fs::metadata(folder).map(|meta| meta.ino());
-        let place = self.watches.get(folder).and_then(|watch| self.places.get_mut(watch));
-        let Some(place) = place.filter(|place| inode.is_ok_and(|inode| inode == place.inode))
-        else {
-            return false;
-        };
-        // What lies below is watched only once a tree is asked for.
-        let covered = care <= place.care || care != Care::Tree;
-        place.care = care;
-        covered
+        let place = self.watches.get(folder).and_then(|watch| self.places.get(watch));
+        let same = |place: &Place| place.care == care && inode.is_ok_and(|now| now == place.inode);
+        place.is_some_and(same)
     }
 
     /// Watches a folder, then lists it: in this order nothing falls between.
@@ -209,16 +203,7 @@ impl Events {
         level: usize,
         heard: &mut Heard,
     ) -> Result<(), String> {
-        let flags = WatchFlags::MODIFY
-            | WatchFlags::CREATE
-            | WatchFlags::DELETE
-            | WatchFlags::MOVED_FROM
-            | WatchFlags::MOVED_TO
-            | WatchFlags::DELETE_SELF
-            | WatchFlags::MOVE_SELF
-            | WatchFlags::ONLYDIR
-            | WatchFlags::EXCL_UNLINK;
-        let watch = match inotify::add_watch(&*self.inotify, folder, flags) {
+        let watch = match inotify::add_watch(&*self.inotify, folder, flags(care)) {
             Ok(watch) => watch,
             Err(errno @ (Errno::NOSPC | Errno::NOMEM)) => return Err(explain(errno, Call::Add)),
             // Gone already, or not ours to read: the scan says so.
@@ -276,6 +261,23 @@ impl Drop for Events {
     fn drop(&mut self) {
         // The watches go with the last handle, which is the thread's.
         let _ = rustix::io::write(&*self.end, &1_u64.to_ne_bytes());
+    }
+}
+
+/// What is asked of the system. On the way to a missing folder nothing that is written matters: we
+/// may write there ourselves.
+fn flags(care: Care) -> WatchFlags {
+    let coming = WatchFlags::CREATE
+        | WatchFlags::MOVED_TO
+        | WatchFlags::DELETE_SELF
+        | WatchFlags::MOVE_SELF
+        | WatchFlags::ONLYDIR;
+    match care {
+        Care::Way => coming,
+        Care::Folder | Care::Tree => {
+            let changing = WatchFlags::MODIFY | WatchFlags::DELETE | WatchFlags::MOVED_FROM;
+            coming | changing | WatchFlags::EXCL_UNLINK
+        }
     }
 }
 

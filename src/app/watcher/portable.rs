@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use notify::event::EventKind;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -84,6 +84,7 @@ impl Events {
     }
 
     /// What hints mean. A folder that came may hold files already: the scan finds them.
+    #[expect(clippy::unnecessary_wraps, reason = "where there is inotify, it may fail")]
     pub(super) fn hear(&mut self, hints: Vec<Hint>, heard: &mut Heard) -> Result<(), String> {
         for hint in hints {
             match hint {
@@ -93,7 +94,12 @@ impl Events {
                 }
                 Hint::Paths(paths) => {
                     heard.rescan |= paths.iter().any(|path| path.is_dir());
-                    heard.paths.extend(paths.into_iter().filter(|path| may_matter(path)));
+                    let asked = |path: &Path| {
+                        path.parent().is_some_and(|folder| self.watched.contains_key(folder))
+                    };
+                    let mut ours = paths;
+                    ours.retain(|path| may_matter(path) || asked(path));
+                    heard.paths.append(&mut ours);
                 }
             }
         }
