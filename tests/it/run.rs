@@ -2,8 +2,6 @@
 
 use std::io::Write;
 use std::process::{Child, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lullwatch::lifecycle::Status;
@@ -12,7 +10,6 @@ use lullwatch::store::runs::{self, NewRun};
 use rstest::rstest;
 use rusqlite::Connection;
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::flag::register_conditional_shutdown;
 
 use crate::bed::{Bed, T0};
 use crate::stage::{HOUR, MINUTE, Stage, pid_in};
@@ -43,15 +40,6 @@ fn counts(stage: &Stage) -> (String, String) {
     (audit.trim().to_owned(), ledger.trim().to_owned())
 }
 
-/// What ignores a signal leaves that to its children, and `nohup cargo test` ignores the hang-up. What
-/// handles one leaves them the default.
-fn heed_signals() {
-    for signal in [signal_hook::consts::SIGHUP, signal_hook::consts::SIGINT] {
-        let always = Arc::new(AtomicBool::new(true));
-        register_conditional_shutdown(signal, 128 + signal, always).unwrap();
-    }
-}
-
 #[rstest]
 #[case::good("exit 0", 0, "completed", "run.completed.ok")]
 #[case::bad("exit 1", 1, "failed", "run.failed.exit_nonzero")]
@@ -66,7 +54,6 @@ fn the_end_of_the_command_is_the_end_of_the_run(
     #[case] status: &str,
     #[case] reason: &str,
 ) {
-    heed_signals();
     let stage = Stage::new();
     let done = stage.output(&["run", "--name", "r", "--", "sh", "-c", script]);
     assert_eq!(done.status.code(), Some(code), "{done:?}");

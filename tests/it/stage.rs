@@ -5,12 +5,15 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::mpsc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Once, mpsc};
 use std::time::Duration;
 
 use lullwatch::clock::Clock;
 use lullwatch::store::Reader;
 use serde_json::json;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT};
+use signal_hook::flag::register_conditional_shutdown;
 
 /// How long anything may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -20,12 +23,24 @@ const LOOK: Duration = Duration::from_millis(10);
 pub(crate) const MINUTE: i64 = 60_000;
 pub(crate) const HOUR: i64 = 60 * MINUTE;
 
+static SIGNALS: Once = Once::new();
+
+/// What ignores a signal leaves that to its children, and `nohup cargo test &` ignores these. What
+/// handles one leaves them the default.
+fn heed_signals() {
+    for signal in [SIGHUP, SIGINT, SIGQUIT] {
+        let always = Arc::new(AtomicBool::new(true));
+        register_conditional_shutdown(signal, 128 + signal, always).unwrap();
+    }
+}
+
 pub(crate) struct Stage {
     folder: tempfile::TempDir,
 }
 
 impl Stage {
     pub(crate) fn new() -> Self {
+        SIGNALS.call_once(heed_signals);
         let stage = Self { folder: tempfile::tempdir().unwrap() };
         for folder in ["bin", "work", "state"] {
             fs::create_dir(stage.path(folder)).unwrap();
