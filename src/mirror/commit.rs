@@ -255,12 +255,10 @@ impl Writer<'_> {
 
     fn finish(self, changed: &mut Changed) -> store::Result<()> {
         for ((session, key), used) in self.usage {
-            let sharers = ingest::sharers(self.tx, session, key)?;
             ingest::add_usage(self.tx, self.generation, session, key, used)?;
-            if !sharers.is_empty() {
+            // Of further holders each became one beside a rival, and is marked already.
+            if let Some(other) = ingest::rival(self.tx, session, key)? {
                 ingest::set_shares(self.tx, session)?;
-            }
-            for other in sharers {
                 ingest::set_shares(self.tx, other)?;
                 changed.sessions.insert(other);
             }
@@ -287,7 +285,8 @@ pub fn merge(tx: &Tx<'_>, sessions: &BTreeSet<i64>) -> store::Result<()> {
             changed.insert(*session);
         }
         if outcome.reordered {
-            again.extend(ingest::all_sharers(tx, *session)?);
+            again.insert(*session);
+            again.extend(ingest::rivals(tx, *session)?);
         }
     }
     for session in again {

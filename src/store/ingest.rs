@@ -137,21 +137,34 @@ pub fn add_usage(tx: &Tx<'_>, generation: i64, session: i64, key: i64, used: Tok
     Ok(())
 }
 
-/// Other sessions in which a usage key stands.
-pub fn sharers(tx: &Tx<'_>, session: i64, key: i64) -> Result<Vec<i64>> {
-    let sql = "SELECT DISTINCT session_id FROM usage WHERE key = ?2 AND session_id <> ?1";
-    let mut statement = tx.0.prepare_cached(sql)?;
-    let rows =
-        statement.query_map([session, key], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    Ok(rows)
+/// Of the other sessions in which a usage key stands, the one that counts it unless this one does.
+pub fn rival(tx: &Tx<'_>, session: i64, key: i64) -> Result<Option<i64>> {
+    let sql = format!(
+        "SELECT p.session_id FROM usage p {HOLDERS} WHERE p.key = ?2 AND p.session_id <> ?1
+        ORDER BY {FIRST_HOLDER} LIMIT 1"
+    );
+    let mut statement = tx.0.prepare_cached(&sql)?;
+    Ok(statement.query_row([session, key], |row| row.get(0)).optional()?)
 }
 
-/// Every session that has a usage key in common with this one, itself included.
-pub fn all_sharers(tx: &Tx<'_>, session: i64) -> Result<Vec<i64>> {
-    let sql = "SELECT DISTINCT o.session_id FROM usage u JOIN usage o ON o.key = u.key
-        WHERE u.session_id = ?1";
-    ids(tx, sql, session)
+/// The rivals of a session over all its usage keys. When its place among the holders changes, a key
+/// goes to it, or from it to one of these: no other session counts more or less than before.
+pub fn rivals(tx: &Tx<'_>, session: i64) -> Result<Vec<i64>> {
+    let sql = format!(
+        "SELECT DISTINCT rival FROM (SELECT (SELECT p.session_id FROM usage p {HOLDERS}
+                WHERE p.key = u.key AND p.session_id <> ?1
+                ORDER BY {FIRST_HOLDER} LIMIT 1) rival
+            FROM usage u WHERE u.session_id = ?1) WHERE rival IS NOT NULL"
+    );
+    ids(tx, &sql, session)
 }
+
+/// Joins holders `p` of a usage key with what decides among them; of dead generations none counts.
+pub(super) const HOLDERS: &str = "JOIN source_files g ON g.id = p.generation AND g.live = 1
+    JOIN sessions s ON s.id = p.session_id";
+/// Who counts a key that stands in several sessions comes first.
+pub(super) const FIRST_HOLDER: &str =
+    "coalesce(s.first_activity_ms, s.own_clock_ms, 1 << 62), s.native_id, s.parent_native_id";
 
 /// Sessions whose tokens depend on who else holds a key of this generation.
 pub fn sharers_of(tx: &Tx<'_>, generation: i64) -> Result<Vec<i64>> {

@@ -6,6 +6,7 @@
 
 use rusqlite::{OptionalExtension, params};
 
+use super::ingest::{FIRST_HOLDER, HOLDERS};
 use super::ingest::{parse, to_json};
 use super::{Result, Tx};
 use crate::source::facts::{self, Counts, Facts, Part, TitleRow};
@@ -41,7 +42,7 @@ impl Held {
 pub struct Merged {
     /// Something of the session changed: its ancestors' clocks are due, see [`climb`].
     pub changed: bool,
-    /// It shares tokens and its place among those who do changed: see `ingest::all_sharers`.
+    /// It shares tokens and its place among those who do changed: see `ingest::rivals`.
     pub reordered: bool,
 }
 
@@ -206,20 +207,17 @@ fn tokens(tx: &Tx<'_>, session: i64, shares: bool, live: &[i64]) -> Result<Token
             max(u.output) o
         FROM usage u JOIN source_files f ON f.id = u.generation AND f.live = 1
         WHERE u.session_id = ?1 AND ?2 IS NOT NULL GROUP BY u.key";
-    let elected = "SELECT max(u.input) i, max(u.cache_read) r, max(u.cache_write) w,
-            max(u.output) o,
-            (SELECT p.session_id FROM usage p
-                 JOIN source_files g ON g.id = p.generation AND g.live = 1
-                 JOIN sessions s ON s.id = p.session_id
-             WHERE p.key = m.key
-             ORDER BY coalesce(s.first_activity_ms, s.own_clock_ms, 1 << 62), s.native_id,
-                 s.parent_native_id LIMIT 1) holder
+    let elected = format!(
+        "SELECT max(u.input) i, max(u.cache_read) r, max(u.cache_write) w, max(u.output) o,
+            (SELECT p.session_id FROM usage p {HOLDERS}
+             WHERE p.key = m.key ORDER BY {FIRST_HOLDER} LIMIT 1) holder
         FROM (SELECT DISTINCT key FROM usage WHERE session_id = ?1 AND ?2 IS NOT NULL) m
             JOIN usage u ON u.key = m.key
             JOIN source_files f ON f.id = u.generation AND f.live = 1
-        GROUP BY m.key HAVING holder = ?1";
+        GROUP BY m.key HAVING holder = ?1"
+    );
     let rows = match (shares, live) {
-        (true, _) => elected,
+        (true, _) => elected.as_str(),
         (false, [_]) => alone,
         (false, _) => several,
     };
