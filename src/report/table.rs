@@ -166,7 +166,7 @@ pub(super) fn status(session: &Session, now_ms: i64, glyphs: Glyphs) -> Cell {
         Group::Running => Paint::Good,
         Group::Idle => Paint::Calm,
         Group::Completed => Paint::Dim,
-        Group::Other | Group::Attention => Paint::Bad,
+        Group::Ended => Paint::Bad,
     };
     Cell::new(word, paint)
 }

@@ -4,23 +4,25 @@ use std::cmp::Reverse;
 
 use super::{Counts, Session, Status};
 
-/// Where a session stands in the list. A status of the future must find its place here.
+/// Where a status stands in the list; those who need a human stand above all. A status of the future
+/// must find its place here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
-    /// Needs a human, whatever its status.
-    Attention,
-    /// Running.
+    /// Running, or a run about to.
     Running,
     /// Idle.
     Idle,
     /// Completed.
     Completed,
     /// Ended otherwise.
-    Other,
+    Ended,
 }
 
 impl Group {
-    /// The group of a status alone.
+    /// In their order.
+    pub const ALL: [Self; 4] = [Self::Running, Self::Idle, Self::Completed, Self::Ended];
+
+    /// The group of a status.
     pub fn of(status: Status) -> Self {
         match status {
             Status::Starting | Status::Running => Self::Running,
@@ -30,15 +32,15 @@ impl Group {
             | Status::Failed
             | Status::TimedOut
             | Status::Aborted
-            | Status::Cancelled => Self::Other,
+            | Status::Cancelled => Self::Ended,
         }
     }
 }
 
-/// The group of a session. One that is past its deadline keeps the place of the status it had, so
-/// that it does not jump when it is checked.
-pub fn group(session: &Session) -> Group {
-    if session.attention { Group::Attention } else { Group::of(session.status) }
+/// The group of a session; `None`, which comes first, if it needs a human. One that is past its
+/// deadline keeps the place of the status it had, so that it does not jump when it is checked.
+pub fn group(session: &Session) -> Option<Group> {
+    (!session.attention).then(|| Group::of(session.status))
 }
 
 /// Attention first, then by status, then newest activity first, then by id.
@@ -63,7 +65,7 @@ pub fn count(sessions: &[Session]) -> Counts {
             Group::Running => counts.running += 1,
             Group::Idle => counts.idle += 1,
             Group::Completed => counts.completed += 1,
-            Group::Other | Group::Attention => counts.other += 1,
+            Group::Ended => counts.other += 1,
         }
     }
     counts

@@ -1,6 +1,6 @@
 //! What a list is narrowed to: words typed after `/`, and one status at a time with `f`.
 
-use crate::lifecycle::Status;
+use crate::snapshot::sort::Group;
 use crate::snapshot::{AuditRow, CompactionRow, LedgerRow, Session};
 
 /// Whether a row whose searched texts are `texts` passes.
@@ -106,48 +106,6 @@ impl StatusFilter {
             Self::Idle => Group::of(session.status) == Group::Idle,
             Self::Completed => Group::of(session.status) == Group::Completed,
             Self::Ended => Group::of(session.status) == Group::Ended,
-        }
-    }
-}
-
-/// The groups of the list, in their order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Group {
-    /// Running, or a run about to.
-    Running,
-    /// Idle.
-    Idle,
-    /// Completed.
-    Completed,
-    /// Ended otherwise.
-    Ended,
-}
-
-impl Group {
-    /// In their order.
-    pub const ALL: [Self; 4] = [Self::Running, Self::Idle, Self::Completed, Self::Ended];
-
-    /// The group of a status.
-    pub fn of(status: Status) -> Self {
-        match status {
-            Status::Starting | Status::Running => Self::Running,
-            Status::Idle => Self::Idle,
-            Status::Completed => Self::Completed,
-            Status::CompletedEmpty
-            | Status::Failed
-            | Status::TimedOut
-            | Status::Aborted
-            | Status::Cancelled => Self::Ended,
-        }
-    }
-
-    /// Its word on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Idle => "idle",
-            Self::Completed => "completed",
-            Self::Ended => "ended otherwise",
         }
     }
 }

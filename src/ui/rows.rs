@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::snapshot::sort::Group;
 use crate::snapshot::{Picture, Session};
-use crate::ui::filter::{self, Group};
+use crate::ui::filter;
 use crate::ui::list::{Heading, Item, Row};
 use crate::ui::model::{Model, Pane};
 use crate::ui::sort::{self, SortKey};
-use crate::ui::words::Tally;
+use crate::ui::words::{self, Tally};
 
 /// How deep the tree is drawn; deeper sub-agents stand at this depth.
 const DEPTH_MAX: usize = 6;
@@ -90,7 +91,7 @@ fn sessions(model: &Model, picture: &Picture) -> (Vec<Row>, usize) {
             };
             let above = attention.iter().filter(|index| is_in(index)).count();
             let members: Vec<usize> = rest.iter().copied().filter(|index| is_in(index)).collect();
-            writer.group(group.word(), false, above, &members);
+            writer.group(words::group(group), false, above, &members);
         }
     } else {
         let label = if attention.is_empty() { "all" } else { "the others" };

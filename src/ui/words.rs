@@ -1,12 +1,22 @@
 //! What sessions and rows are called on the screen: the same words in list, strip and details.
 
 use crate::lifecycle::Basis;
+use crate::snapshot::sort::Group;
 use crate::snapshot::{Compaction, Phase, Session};
 use crate::ui::age::{self, UNKNOWN};
-use crate::ui::filter::Group;
 use crate::ui::model::Model;
 use crate::ui::piece::{Piece, dim, plain};
 use crate::ui::theme::{self, Role};
+
+/// The heading of a group.
+pub fn group(group: Group) -> &'static str {
+    match group {
+        Group::Running => "running",
+        Group::Idle => "idle",
+        Group::Completed => "completed",
+        Group::Ended => "ended otherwise",
+    }
+}
 
 /// The title, or the beginning of the id.
 pub fn title(session: &Session) -> Piece {
