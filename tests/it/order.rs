@@ -305,3 +305,38 @@ fn a_session_told_late_is_told_for_all_lines_however_they_are_read() {
         assert!(got == want, "{nth}: {place}\n{}", difference(&got, &want));
     }
 }
+
+/// Lines of four sessions that hold the same few usage keys: whose, when it spoke, which key or none.
+fn shared_keys() -> impl Strategy<Value = Vec<(usize, u32, Option<u32>)>> {
+    proptest::collection::vec((0_usize..4, 0_u32..8, proptest::option::of(50_u32..53)), 1..14)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
+
+    #[test]
+    fn tokens_that_several_sessions_hold_count_the_same_in_whatever_order_they_come(
+        lines in shared_keys(),
+        step_bytes in 200_usize..3_000,
+    ) {
+        let tokens = "SELECT native_id, facts ->> '$.tokens' FROM sessions ORDER BY native_id";
+        let (slow, whole) = (Home::new(), Home::new());
+        let mut texts = vec![String::new(); 4];
+        for (session, minute, key) in lines {
+            let id = format!("26f5258{session}-6919-4be1-ac4b-9de9d22c854c");
+            let place = format!(".claude/projects/-tmp-demo/{id}.jsonl");
+            texts[session] += &match key {
+                Some(key) => crate::family::answer(&id, key, "x"),
+                None => crate::family::user(&id, minute, "hi"),
+            };
+            slow.put(&place, texts[session].as_bytes());
+            whole.put(&place, texts[session].as_bytes());
+            let mut store = slow.store();
+            let mut mirror = new_mirror(&slow, &mut store, Limits::with_step_bytes(step_bytes));
+            mirror.scan(&mut store, NOW).unwrap();
+            while mirror.step(&mut store, NOW).unwrap() {}
+        }
+        whole.pass();
+        prop_assert_eq!(slow.query(tokens), whole.query(tokens));
+    }
+}
