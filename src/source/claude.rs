@@ -25,7 +25,7 @@ mod user;
 
 use serde::{Deserialize, Serialize};
 
-use super::json::{Shape, Value};
+use super::json::Value;
 use super::{Hint, Of, Outcome, Place, Record, SessionKey, Span, Tokens, TurnMark, What};
 use about::About;
 use assistant::Assistant;
@@ -66,6 +66,8 @@ pub struct State {
     commanded: bool,
     /// A slash command whose next record may be its expansion.
     expected: Option<Expected>,
+    /// A Stop hook has sent the agent on, and nothing has come of it yet.
+    sent_on: bool,
     messages: Ring<MESSAGES_MAX>,
     leaves: Ring<LEAVES_MAX>,
     /// Summaries whose leaf has not been seen.
@@ -83,6 +85,10 @@ pub struct State {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Expected {
     at_ms: Option<i64>,
+    /// Hash of its `promptId`.
+    prompt: Option<u64>,
+    /// Its own output stands behind it already.
+    answered: bool,
 }
 
 /// A conversation record, read as far as its family asks for.
@@ -100,11 +106,13 @@ enum Said<'a> {
 #[derive(Debug)]
 enum System {
     TurnDuration,
-    StopHooks { blocked: bool },
+    StopHooks,
     ApiError,
     Boundary,
     Microcompact,
     Command(Command),
+    /// Output of a slash command.
+    Output,
     Other,
 }
 
@@ -138,6 +146,7 @@ impl State {
             tasked: false,
             commanded: false,
             expected: None,
+            sent_on: false,
             messages: Ring::default(),
             leaves: Ring::default(),
             summaries: Vec::new(),
@@ -238,24 +247,29 @@ impl State {
     }
 
     fn system(&mut self, system: &System, line: &mut Line<'_, '_>) {
-        let _ = self.next_record(line);
-        let done = TurnMark::CloseIfOpen(Outcome::Completed);
+        let expected = self.next_record(line);
         match system {
             System::TurnDuration => {
-                line.say(What::Turn(done));
+                self.turn_over(line);
                 background::turn_over(line);
             }
-            System::StopHooks { blocked: false } => line.say(What::Turn(done)),
+            System::StopHooks => self.turn_over(line),
             System::Boundary => {
                 self.compaction(Half::Boundary, line);
                 let said = line.envelope.content.and_then(|content| word(Some(content), ID_CHARS));
                 line.note("0", said.unwrap_or_else(|| "Conversation compacted".to_owned()));
             }
             System::Command(command) => self.command(command, line),
-            System::StopHooks { blocked: true }
-            | System::ApiError
-            | System::Microcompact
-            | System::Other => {}
+            System::Output => self.expect_behind_output(expected),
+            System::ApiError | System::Microcompact | System::Other => {}
+        }
+    }
+
+    /// A record that closes a turn, unless a Stop hook has sent the agent on: then it tells of the
+    /// turn that the hook did not let end. None of its own fields says so.
+    fn turn_over(&self, line: &mut Line<'_, '_>) {
+        if !(self.sent_on && line.is_own()) {
+            line.say(What::Turn(TurnMark::CloseIfOpen(Outcome::Completed)));
         }
     }
 
@@ -287,12 +301,19 @@ impl State {
     fn works(&mut self, line: &Line<'_, '_>) {
         if line.is_own() {
             self.brackets.work();
+            self.sent_on = false;
         }
     }
 
     /// A record that stands next to a slash command, or no longer.
     fn next_record(&mut self, line: &Line<'_, '_>) -> Option<Expected> {
         if line.is_own() { self.expected.take() } else { None }
+    }
+
+    /// A command's own output may stand before its expansion, once.
+    fn expect_behind_output(&mut self, expected: Option<Expected>) {
+        let still = expected.filter(|command| !command.answered);
+        self.expected = still.map(|command| Expected { answered: true, ..command });
     }
 }
 
@@ -304,12 +325,12 @@ impl Said<'_> {
             Self::Assistant(assistant) => !assistant.is_filler(),
             Self::System(system) => match system {
                 System::TurnDuration
-                | System::StopHooks { .. }
+                | System::StopHooks
                 | System::ApiError
                 | System::Boundary
                 | System::Microcompact => true,
                 System::Command(command) => command.is_compact(),
-                System::Other => false,
+                System::Output | System::Other => false,
             },
             Self::Queued(_) | Self::Progress => true,
             Self::Attachment => false,
@@ -321,21 +342,17 @@ impl System {
     fn read(envelope: &Envelope<'_>) -> Self {
         match envelope.subtype.map(Value::raw) {
             Some(b"\"turn_duration\"") => Self::TurnDuration,
-            Some(b"\"stop_hook_summary\"") => {
-                let blocked = envelope.hook_errors.is_some_and(|errors| match errors.shape() {
-                    Shape::Array => errors.items().next().is_some(),
-                    Shape::String => !errors.is(""),
-                    Shape::Object | Shape::Number | Shape::Bool | Shape::Null => false,
-                });
-                Self::StopHooks { blocked }
-            }
+            Some(b"\"stop_hook_summary\"") => Self::StopHooks,
             Some(b"\"api_error\"") => Self::ApiError,
             Some(b"\"compact_boundary\"") => Self::Boundary,
             Some(b"\"microcompact_boundary\"") => Self::Microcompact,
-            Some(b"\"local_command\"") => match envelope.content {
-                Some(text) if text::tag(text) == Tag::Command => Self::Command(Command::read(text)),
-                _ => Self::Other,
-            },
+            Some(b"\"local_command\"") => {
+                match envelope.content.map(|text| (text, text::tag(text))) {
+                    Some((text, Tag::Command)) => Self::Command(Command::read(text)),
+                    Some((_, Tag::Output)) => Self::Output,
+                    _ => Self::Other,
+                }
+            }
             _ => Self::Other,
         }
     }

@@ -56,6 +56,8 @@ struct Blocks {
     any: bool,
     text: bool,
     call: bool,
+    /// A block that is no thought.
+    other: bool,
 }
 
 impl State {
@@ -96,7 +98,7 @@ impl State {
             let part = index.to_string();
             blocks.any = true;
             if let Some(text) = text::block_text(block) {
-                blocks.text = true;
+                (blocks.text, blocks.other) = (true, true);
                 let shown = text::preview(Some(text), None);
                 line.row(MessageKind::Answer, &part, std::mem::take(&mut counts), shown);
                 continue;
@@ -106,11 +108,13 @@ impl State {
                 line.row(MessageKind::Answer, "m", true, shown);
             }
             blocks.call |= block_call(block, &part, line);
+            blocks.other |= !is_thought(block);
         }
         if counts && (said.id.is_some() || oversized.is_some()) {
             line.row(MessageKind::Answer, "m", true, text::preview(None, oversized));
         }
         blocks.any |= oversized.is_some();
+        blocks.other |= oversized.is_some();
         blocks
     }
 
@@ -172,6 +176,8 @@ impl State {
     ) -> Option<TurnMark> {
         match said.stop.filter(|stop| stop.shape() == Shape::String).map(Value::raw) {
             Some(b"\"tool_use\"" | b"\"pause_turn\"") => Some(TurnMark::Open),
+            // The limit fell while it was thinking: the client asks again by itself.
+            Some(b"\"max_tokens\"") if blocks.any && !blocks.other => Some(TurnMark::Open),
             Some(b"\"refusal\"") => Some(TurnMark::Close(Outcome::Error)),
             Some(_) => Some(TurnMark::Close(Outcome::Completed)),
             None if !blocks.any => None,
@@ -244,6 +250,11 @@ fn call_preview(input: Value<'_>) -> String {
     let found = input.pick(telling).into_iter().flatten().find(|value| is_text(*value));
     let first = || input.fields().map(|(_, value)| value).find(|value| is_text(*value));
     text::preview(found.or_else(first), None)
+}
+
+fn is_thought(block: Value<'_>) -> bool {
+    let kind = block.get("type").map(Value::raw);
+    matches!(kind, Some(b"\"thinking\"" | b"\"redacted_thinking\""))
 }
 
 fn is_text(value: Value<'_>) -> bool {

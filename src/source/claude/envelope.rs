@@ -40,8 +40,10 @@ pub(super) struct Envelope<'a> {
     pub(super) attachment: Option<Value<'a>>,
     /// `compactMetadata`.
     pub(super) compact: Option<Value<'a>>,
-    /// `hookErrors`.
-    pub(super) hook_errors: Option<Value<'a>>,
+    /// `promptId`: the same on all records that one prompt leads to.
+    pub(super) prompt: Option<Value<'a>>,
+    /// `turnCompanion`: the client goes on by itself.
+    pub(super) companion: Option<Value<'a>>,
     /// `requestId`.
     pub(super) request: Option<Value<'a>>,
     /// `cwd`.
@@ -107,7 +109,8 @@ impl<'a> Envelope<'a> {
                 b"toolUseResult" => &mut found.result,
                 b"attachment" => &mut found.attachment,
                 b"compactMetadata" => &mut found.compact,
-                b"hookErrors" => &mut found.hook_errors,
+                b"promptId" => &mut found.prompt,
+                b"turnCompanion" => &mut found.companion,
                 b"requestId" => &mut found.request,
                 b"cwd" => &mut found.cwd,
                 b"gitBranch" => &mut found.branch,

@@ -20,7 +20,9 @@ pub(super) enum Tag {
     Interrupt,
     /// A slash command.
     Command,
-    /// Output of a slash command, or the caveat before it.
+    /// Output of a slash command.
+    Output,
+    /// The caveat before a slash command.
     Local,
     /// A shell command typed at the prompt, or its output.
     Bash,
@@ -28,10 +30,12 @@ pub(super) enum Tag {
     Injected,
 }
 
-const TAGS: [(&str, Tag); 13] = [
+const TAGS: [(&str, Tag); 15] = [
     ("[Request interrupted", Tag::Interrupt),
     ("<command-name>", Tag::Command),
     ("<command-message>", Tag::Command),
+    ("<local-command-stdout", Tag::Output),
+    ("<local-command-stderr", Tag::Output),
     ("<local-command-", Tag::Local),
     ("Caveat: The messages below", Tag::Local),
     ("<bash-", Tag::Bash),
@@ -53,6 +57,12 @@ pub(super) fn tag(text: Value<'_>) -> Tag {
     let head = text.text_up_to(TAG_CHARS).unwrap_or_default();
     let head = head.trim_start();
     TAGS.iter().find(|(prefix, _)| head.starts_with(prefix)).map_or(Tag::Plain, |(_, tag)| *tag)
+}
+
+/// Whether a text begins with these words, which no tag stands around.
+pub(super) fn begins(text: Value<'_>, words: &str) -> bool {
+    let head = text.text_up_to(words.len()).unwrap_or_default();
+    head.starts_with(words)
 }
 
 /// A slash command with its arguments.

@@ -6,8 +6,14 @@ use super::background;
 use super::bracket::Half;
 use super::envelope::{Envelope, is_inside, is_set};
 use super::line::{Call, Line};
+use super::ring;
 use super::text::{self, Command, Tag};
 use super::{Expected, State};
+
+/// How the record begins that a Stop hook writes to send the agent on.
+const STOP_HOOK: &str = "Stop hook feedback:";
+/// What the client writes for the model when it resumes a session that was left inside a turn.
+const RESUME: &str = "Continue from where you left off";
 
 /// What a user record is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +22,13 @@ pub(super) enum Class {
     Summary,
     /// Text for the model that nobody typed; perhaps the expansion of a slash command.
     Meta,
-    /// Output of a slash command, or the caveat before it.
+    /// What a Stop hook said: the agent goes on.
+    StopHook,
+    /// The client goes on by itself, after `max_tokens`.
+    Companion,
+    /// Output of a slash command.
+    Output,
+    /// The caveat before a slash command.
     Local,
     /// The sentinel of a turn broken off.
     Interrupt,
@@ -51,9 +63,11 @@ impl<'a> User<'a> {
     /// Whether it moves the clock.
     pub(super) fn is_activity(&self) -> bool {
         match &self.class {
-            Class::Meta | Class::Local => false,
+            Class::Meta | Class::Output | Class::Local => false,
             Class::Command(command) => command.is_compact(),
             Class::Summary
+            | Class::StopHook
+            | Class::Companion
             | Class::Interrupt
             | Class::Bash
             | Class::Results
@@ -68,12 +82,8 @@ fn classify(envelope: &Envelope<'_>, content: Option<Value<'_>>) -> Class {
         return Class::Summary;
     }
     let seen = Seen::in_content(content);
-    let lead = seen.lead.map(|(tag, _)| tag);
     if is_set(envelope.meta) {
-        return match lead {
-            Some(Tag::Local | Tag::Bash | Tag::Command) => Class::Local,
-            Some(Tag::Plain | Tag::Injected | Tag::Interrupt) | None => Class::Meta,
-        };
+        return classify_meta(envelope, seen.lead);
     }
     match seen.turn {
         Some(Turning::Interrupt) => return Class::Interrupt,
@@ -82,11 +92,25 @@ fn classify(envelope: &Envelope<'_>, content: Option<Value<'_>>) -> Class {
     }
     match seen.lead {
         Some((Tag::Command, text)) => Class::Command(Command::read(text)),
+        Some((Tag::Output, _)) => Class::Output,
         Some((Tag::Local, _)) => Class::Local,
         Some((Tag::Bash, _)) => Class::Bash,
         Some((Tag::Plain | Tag::Injected | Tag::Interrupt, _)) | None => {
             if seen.plain || seen.picture { Class::Prompt } else { Class::Injected }
         }
+    }
+}
+
+/// What a record that nobody typed is, by its first text. Two kinds of it make the agent go on.
+fn classify_meta(envelope: &Envelope<'_>, lead: Option<(Tag, Value<'_>)>) -> Class {
+    let goes_on = |flag: Value<'_>| !flag.is_null() && flag.bool() != Some(false);
+    if envelope.companion.is_some_and(goes_on) {
+        return Class::Companion;
+    }
+    match lead {
+        Some((Tag::Output | Tag::Local | Tag::Bash | Tag::Command, _)) => Class::Local,
+        Some((Tag::Plain, text)) if text::begins(text, STOP_HOOK) => Class::StopHook,
+        Some((Tag::Plain | Tag::Injected | Tag::Interrupt, _)) | None => Class::Meta,
     }
 }
 
@@ -146,13 +170,20 @@ impl State {
             }
             Class::Meta => {
                 line.note("0", text::preview(user.content, line.envelope.oversized));
-                if let Some(command) = expected {
+                if let Some(command) = expected.filter(|command| command.expands(user, line)) {
                     self.works(line);
                     line.say_at(command.at_ms, What::Activity);
                     line.say(What::CallsVoid);
                     line.say(What::Turn(TurnMark::Open));
                 }
             }
+            Class::StopHook | Class::Companion => {
+                self.works(line);
+                self.sent_on = line.is_own() && user.class == Class::StopHook;
+                line.note("0", text::preview(user.content, line.envelope.oversized));
+                line.say(What::Turn(TurnMark::Open));
+            }
+            Class::Output => self.expect_behind_output(expected),
             Class::Local => {}
             Class::Interrupt => {
                 line.note("0", text::preview(user.content, None));
@@ -197,7 +228,8 @@ impl State {
             self.brackets.command(line.at_ms);
         }
         if command.may_expand() {
-            self.expected = Some(Expected { at_ms: line.carried_ms });
+            let prompt = line.envelope.prompt.map(ring::hash);
+            self.expected = Some(Expected { at_ms: line.carried_ms, prompt, answered: false });
         }
         if let Some(typed) = typed {
             self.first_command(typed, line);
@@ -207,6 +239,25 @@ impl State {
     /// A sub-agent's first prompt is its task, whoever gave it.
     fn is_task(&self, line: &Line<'_, '_>) -> bool {
         !line.is_own() || (self.is_sub_agent() && !self.tasked)
+    }
+}
+
+impl Expected {
+    /// Whether a record that nobody typed is the expansion. Behind the command's output also other
+    /// records may come, from a later prompt or a resume.
+    fn expands(&self, user: &User<'_>, line: &Line<'_, '_>) -> bool {
+        if !self.answered {
+            return true;
+        }
+        let resumes = user
+            .content
+            .and_then(|content| text::blocks(content).find_map(text::block_text))
+            .is_some_and(|text| text::begins(text, RESUME));
+        let other = self
+            .prompt
+            .zip(line.envelope.prompt.map(ring::hash))
+            .is_some_and(|(asked, now)| asked != now);
+        !resumes && !other
     }
 }
 

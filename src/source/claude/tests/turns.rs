@@ -95,7 +95,7 @@ fn a_sentinel_beside_a_result_is_a_sentinel() {
 #[case::duration(json!({"subtype": "turn_duration"}), Turn::Closed)]
 #[case::hooks(json!({"subtype": "stop_hook_summary", "hookErrors": []}), Turn::Closed)]
 #[case::hooks_untold(json!({"subtype": "stop_hook_summary"}), Turn::Closed)]
-#[case::hooks_blocked(json!({"subtype": "stop_hook_summary", "hookErrors": ["x"]}), Turn::Open)]
+#[case::hooks_failed(json!({"subtype": "stop_hook_summary", "hookErrors": ["x"]}), Turn::Closed)]
 fn turn_end_records_close_a_turn_that_is_still_open(#[case] end: Json, #[case] want: Turn) {
     let line = with(record("system", 3), end);
     assert_eq!(turn(&[user(1, "x"), line]).0, want);
@@ -114,8 +114,15 @@ fn turn_end_records_never_change_an_outcome() {
 #[case::behind_an_attachment(&[record("attachment", 3), meta(4, "Review it.")], Turn::Open)]
 #[case::behind_metadata(&[metadata("mode", json!({})), meta(4, "Review it.")], Turn::Open)]
 #[case::never(&[], Turn::Closed)]
-#[case::its_output_instead(&[user(3, "<local-command-stdout>x</local-command-stdout>"),
-    meta(4, "Continue from where you left off.")], Turn::Closed)]
+#[case::behind_its_output(&[output(3), meta(4, "Review it.")], Turn::Open)]
+#[case::behind_its_newer_output(&[said_output(3), meta(4, "Review it.")], Turn::Open)]
+#[case::behind_two_outputs(&[output(3), output(4), meta(5, "Review it.")], Turn::Closed)]
+#[case::of_the_same_prompt(
+    &[output(3), with(meta(4, "x"), json!({"promptId": "p-1"}))], Turn::Open)]
+#[case::of_another_prompt(
+    &[output(3), with(meta(4, "x"), json!({"promptId": "p-2"}))], Turn::Closed)]
+#[case::a_resume_behind_its_output(
+    &[output(3), meta(4, "Continue from where you left off.")], Turn::Closed)]
 #[case::the_caveat_of_the_next(
     &[meta(3, "<local-command-caveat>Caveat: x</local-command-caveat>")], Turn::Closed)]
 #[case::an_answer_between(&[says(3, "m2", "x"), meta(4, "x")], Turn::Closed)]
@@ -123,9 +130,76 @@ fn a_command_opens_a_turn_only_if_its_next_record_is_its_expansion(
     #[case] next: &[Json],
     #[case] want: Turn,
 ) {
-    let mut lines = vec![user(0, "x"), says(1, "m1", "Done."), command(2, "review")];
+    let command = with(command(2, "review"), json!({"promptId": "p-1"}));
+    let mut lines = vec![user(0, "x"), says(1, "m1", "Done."), command];
     lines.extend_from_slice(next);
     assert_eq!(turn(&lines).0, want);
+}
+
+fn output(second: i64) -> Json {
+    user(second, "<local-command-stdout>x</local-command-stdout>")
+}
+
+/// The same as newer versions write it.
+fn said_output(second: i64) -> Json {
+    let content = json!({"content": "<local-command-stdout>x</local-command-stdout>"});
+    with(system(second, "local_command"), content)
+}
+
+fn feedback(second: i64) -> Json {
+    meta(second, "Stop hook feedback:\n- [check.sh]: tests fail, go on")
+}
+
+#[rstest]
+#[case::alone(&[], Turn::Open)]
+#[case::before_its_summary(&[system(4, "stop_hook_summary")], Turn::Open)]
+#[case::before_both(&[system(4, "stop_hook_summary"), system(4, "turn_duration")], Turn::Open)]
+#[case::behind_an_attachment(
+    &[record("attachment", 3), metadata("mode", json!({})), system(4, "stop_hook_summary")],
+    Turn::Open)]
+#[case::answered(&[says(4, "m2", "x")], Turn::Closed)]
+#[case::answered_with_null(
+    &[stops(4, Json::Null), system(5, "stop_hook_summary")], Turn::Closed)]
+#[case::broken_off(&[user(4, "[Request interrupted by user]")], Turn::Interrupted)]
+fn the_feedback_of_a_stop_hook_sends_the_agent_on(#[case] next: &[Json], #[case] want: Turn) {
+    let mut lines = vec![user(1, "x"), says(2, "m1", "Done."), feedback(3)];
+    let read = read_lines(&lines);
+    assert_eq!((read.own().turn, read.own().last_activity_ms), (Turn::Open, Some(ms(3))));
+    lines.extend_from_slice(next);
+    assert_eq!(turn(&lines).0, want);
+}
+
+#[test]
+fn what_only_quotes_a_stop_hook_is_a_prompt_or_nothing() {
+    let quoted = meta(3, "See: Stop hook feedback:");
+    assert_eq!(turn(&[user(1, "x"), says(2, "m1", "Done."), quoted]).0, Turn::Closed);
+    let typed = read_lines(&[user(1, "Stop hook feedback: what is that?")]);
+    assert_eq!(typed.own().prompts.primary, 1);
+}
+
+#[rstest]
+#[case::set(json!(true), Turn::Open)]
+#[case::an_object(json!({"reason": "max_tokens"}), Turn::Open)]
+#[case::not_set(json!(false), Turn::Closed)]
+#[case::null(Json::Null, Turn::Closed)]
+fn the_client_goes_on_by_itself_after_max_tokens(#[case] flag: Json, #[case] want: Turn) {
+    let companion = with(meta(3, "Output token limit hit"), json!({"turnCompanion": flag}));
+    let read = read_lines(&[user(1, "x"), stops(2, "max_tokens"), companion]);
+    let active = if want == Turn::Open { ms(3) } else { ms(2) };
+    assert_eq!((read.own().turn, read.own().last_activity_ms), (want, Some(active)));
+    assert_eq!(read.own().prompts.primary, 1);
+}
+
+#[rstest]
+#[case::thought(json!([{"type": "thinking", "thinking": ""}]), Turn::Open)]
+#[case::hidden_thought(json!([{"type": "redacted_thinking", "data": "x"}]), Turn::Open)]
+#[case::thought_and_text(
+    json!([{"type": "thinking", "thinking": ""}, {"type": "text", "text": "x"}]), Turn::Closed)]
+#[case::nothing(json!([]), Turn::Closed)]
+fn max_tokens_on_a_thought_alone_leaves_the_turn_open(#[case] content: Json, #[case] want: Turn) {
+    let mut line = stops(2, "max_tokens");
+    line["message"]["content"] = content;
+    assert_eq!(turn(&[user(1, "x"), line]).0, want);
 }
 
 #[test]
