@@ -281,6 +281,8 @@ pub enum Ending {
     CostState,
     /// Marker: the conversation goes on under another id.
     ContinuedIn,
+    /// Marker: the process exited in order, in a life after the first: when, it does not tell.
+    LaterCostState,
     /// Observed: a process once verified on this session is gone.
     ProcessGone,
     /// Observed: its registry entry names another session.
@@ -289,12 +291,13 @@ pub enum Ending {
 
 impl Ending {
     /// Every kind, the most exact first.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::EndedByModel,
         Self::SessionEndHook,
         Self::ChildExited,
         Self::CostState,
         Self::ContinuedIn,
+        Self::LaterCostState,
         Self::ProcessGone,
         Self::RegistryMoved,
     ];
@@ -305,7 +308,7 @@ impl Ending {
             Self::EndedByModel => "ended-by-model",
             Self::SessionEndHook => "SessionEnd hook",
             Self::ChildExited => "child exited",
-            Self::CostState => "cost-state",
+            Self::CostState | Self::LaterCostState => "cost-state",
             Self::ContinuedIn => "continued-in",
             Self::ProcessGone => "process gone",
             Self::RegistryMoved => "registry names another session",
@@ -327,7 +330,7 @@ impl Ending {
     /// It stands in the transcript: position revokes it, not time.
     pub fn is_marker(self) -> bool {
         match self {
-            Self::EndedByModel | Self::CostState | Self::ContinuedIn => true,
+            Self::EndedByModel | Self::CostState | Self::LaterCostState | Self::ContinuedIn => true,
             Self::SessionEndHook | Self::ChildExited | Self::ProcessGone | Self::RegistryMoved => {
                 false
             }
@@ -342,7 +345,7 @@ impl Ending {
             | Self::ChildExited
             | Self::CostState
             | Self::ContinuedIn => true,
-            Self::ProcessGone | Self::RegistryMoved => false,
+            Self::LaterCostState | Self::ProcessGone | Self::RegistryMoved => false,
         }
     }
 
@@ -353,6 +356,7 @@ impl Ending {
             Self::SessionEndHook
             | Self::ChildExited
             | Self::CostState
+            | Self::LaterCostState
             | Self::ContinuedIn
             | Self::ProcessGone
             | Self::RegistryMoved => false,

@@ -395,6 +395,9 @@ pub struct EndMark {
     pub kind: EndKind,
     /// When it ended by the marker's own account (`cost-state`: `startTime + totalDuration`); ms.
     pub at_ms: Option<i64>,
+    /// The marker tells no moment of its own: `at_ms` is that of the last stamp before it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub approximate: bool,
 }
 
 /// The end markers that exist; all are Claude's.

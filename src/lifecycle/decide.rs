@@ -218,6 +218,9 @@ impl End {
     fn phrase(&self) -> String {
         let word = self.ending.word();
         match self.at_ms {
+            Some(at) if self.ending.is_marker() && !self.ending.is_exact() => {
+                format!("{word}, about {}", moment(at))
+            }
             Some(at) if !self.ending.is_exact() => {
                 let found = self.observed_ms.map(moment);
                 let found = found.map_or_else(String::new, |at| format!(", found out {at}"));

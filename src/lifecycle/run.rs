@@ -175,7 +175,7 @@ const RETRYABLE: [&str; 14] = [
     "response_too_many_failed_attempts",
 ];
 /// Words in which a status of HTTP is looked for.
-const STATUS_WORDS: usize = 5;
+const STATUS_WORDS: usize = 8;
 
 /// What kind of provider error the last word of a transcript is (`code text`); `None`: another
 /// kind of failure.
@@ -184,7 +184,7 @@ pub fn provider_error(last_word: &str) -> Option<ProviderError> {
     if matches!(code, "refusal" | "blocked") || text == "the turn ended without an answer" {
         return None;
     }
-    let status = text.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let status = last_word.split(|letter: char| !letter.is_ascii_alphanumeric());
     let mut status = status.filter(|word| !word.is_empty()).take(STATUS_WORDS).filter_map(|word| {
         word.parse::<u16>().ok().filter(|status| (400..600).contains(status) && word.len() == 3)
     });

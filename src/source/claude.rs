@@ -14,7 +14,9 @@ mod assistant;
 mod background;
 mod bracket;
 mod envelope;
+mod fault;
 mod line;
+mod lives;
 mod metadata;
 mod ring;
 #[cfg(test)]
@@ -26,12 +28,13 @@ mod user;
 use serde::{Deserialize, Serialize};
 
 use super::json::Value;
-use super::{Hint, Of, Outcome, Place, Record, SessionKey, Span, Tokens, TurnMark, What};
+use super::{EndMark, Hint, Of, Outcome, Place, Record, SessionKey, Span, Tokens, TurnMark, What};
 use about::About;
 use assistant::Assistant;
 use bracket::{Brackets, Half};
 use envelope::{Envelope, Family, word};
 use line::{ID_CHARS, Line};
+use lives::Lives;
 use metadata::Leaf;
 use ring::Ring;
 use text::{Command, Tag};
@@ -79,6 +82,7 @@ pub struct State {
     window: Option<u64>,
     brackets: Brackets,
     trailer: Trailer,
+    lives: Lives,
 }
 
 /// A slash command that waits for its expansion.
@@ -156,6 +160,7 @@ impl State {
             window: None,
             brackets: Brackets::default(),
             trailer: Trailer::default(),
+            lives: Lives::default(),
         }
     }
 
@@ -191,7 +196,8 @@ impl State {
                 return;
             }
         }
-        let mut line = Line { envelope, span, of: Of::File, at_ms, carried_ms, out };
+        let copied = self.is_copied(&envelope);
+        let mut line = Line { envelope, span, of: Of::File, at_ms, carried_ms, copied, out };
         match line.envelope.family() {
             Family::Metadata => self.metadata(&mut line),
             Family::User => self.conversation(&Said::User(User::read(&envelope)), &mut line),
@@ -215,16 +221,12 @@ impl State {
                 self.introduce_inline(line);
             }
             Whose::Stray => {
-                if said.is_activity() {
-                    line.activity();
-                }
+                self.clock(said, line);
                 self.tail(line);
                 return;
             }
         }
-        if said.is_activity() {
-            line.activity();
-        }
+        let over = self.clock(said, line);
         match said {
             Said::User(user) => self.user(user, line),
             Said::Assistant(assistant) => self.assistant(assistant, line),
@@ -235,7 +237,27 @@ impl State {
             }
             Said::Attachment | Said::Progress => {}
         }
+        if let Some(mark) = over {
+            line.say(What::End(mark));
+        }
         self.tail(line);
+    }
+
+    /// Moves the clock if the record is activity; the end marker that stands all the same.
+    fn clock(&mut self, said: &Said<'_>, line: &mut Line<'_, '_>) -> Option<EndMark> {
+        if !said.is_activity() {
+            return None;
+        }
+        line.activity();
+        if !line.is_own() {
+            return None;
+        }
+        let interrupts = matches!(said, Said::User(user) if user.is_interrupt());
+        let over = if interrupts { self.lives.behind(line.at_ms) } else { None };
+        if over.is_none() {
+            self.lives.live();
+        }
+        over
     }
 
     /// Behind a conversation record there is no trailer.

@@ -149,7 +149,7 @@ fn session(id: i64, row: &Row<'_>) -> Result<SessionRow> {
         rule: row.get(15)?,
         ended_ms: row.get(16)?,
         deadline_ms: row.get(17)?,
-        marker: facts.end.map(|mark| (ending(mark.kind), mark.at_ms)),
+        marker: facts.end.map(|mark| (ending(&mark), mark.at_ms)),
         started_ms: facts.started_ms,
         facts_unreadable,
     })
@@ -163,8 +163,9 @@ struct Decisive {
     started_ms: Option<i64>,
 }
 
-fn ending(kind: EndKind) -> Ending {
-    match kind {
+fn ending(mark: &EndMark) -> Ending {
+    match mark.kind {
+        EndKind::CostState if mark.approximate => Ending::LaterCostState,
         EndKind::CostState => Ending::CostState,
         EndKind::ContinuedIn => Ending::ContinuedIn,
         EndKind::EndedByModel => Ending::EndedByModel,
@@ -275,7 +276,7 @@ mod tests {
 
     #[test]
     fn the_decisive_part_of_the_facts_is_read_as_it_is_written() {
-        let end = Some(EndMark { kind: EndKind::ContinuedIn, at_ms: Some(7) });
+        let end = Some(EndMark { kind: EndKind::ContinuedIn, at_ms: Some(7), approximate: false });
         let facts = Facts { end, started_ms: Some(5), ..Facts::default() };
         let json = serde_json::to_string(&facts).unwrap();
         let read: Decisive = serde_json::from_str(&json).unwrap();

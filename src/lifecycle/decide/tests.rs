@@ -138,6 +138,7 @@ fn a_marker_stamped_too_early_is_measured_from_what_stands_before_it() {
 #[case::child(Ending::ChildExited, false)]
 #[case::cost_state(Ending::CostState, false)]
 #[case::continued_in(Ending::ContinuedIn, false)]
+#[case::later_life(Ending::LaterCostState, true)]
 #[case::process_gone(Ending::ProcessGone, true)]
 #[case::registry(Ending::RegistryMoved, true)]
 fn an_end_has_the_time_of_its_evidence(#[case] ending: Ending, #[case] approximate: bool) {
@@ -162,6 +163,13 @@ fn an_end_by_silence_is_the_last_activity_and_approximate() {
     let at_ms = NOW - ENDED - 3_600_000;
     assert_eq!(verdict.end, Some(EndStamp { at_ms, approximate: true, duration_ms: None }));
     assert_eq!(verdict.basis, Basis::Inferred);
+}
+
+#[test]
+fn the_end_of_a_later_life_is_told_as_about() {
+    let ends = vec![end(Ending::LaterCostState, NOW - 9_000)];
+    let verdict = decide(&Known { ends, ..silent(10_000) }, WINDOWS, NOW);
+    assert_eq!(verdict.summary, "ended: cost-state, about 2026-11-30T08:59:51.000Z");
 }
 
 #[test]

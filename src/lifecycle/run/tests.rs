@@ -71,6 +71,8 @@ fn an_error_passes_by_its_status_or_else_by_its_code() {
     let cases = [
         ("rate_limit too many requests", Some(ProviderError::Retryable)),
         ("error API Error: 529 overloaded", Some(ProviderError::Retryable)),
+        ("529 overloaded", Some(ProviderError::Retryable)),
+        ("400 529 tokens too many", Some(ProviderError::NonRetryable)),
         ("PROVIDER_ERROR 503 upstream", Some(ProviderError::Retryable)),
         ("PROVIDER_ERROR 401 key", Some(ProviderError::NonRetryable)),
         ("rate_limit API Error: 400 odd", Some(ProviderError::NonRetryable)),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::super::json::{Shape, Value};
 use super::super::{Kind, Of, Place, What};
 use super::State;
-use super::envelope::word;
+use super::envelope::{Envelope, word};
 use super::line::{ID_CHARS, Line};
 use super::ring;
 
@@ -20,7 +20,8 @@ const NAME_CHARS: usize = 256;
 pub(super) struct About {
     begun: bool,
     placed: bool,
-    forked: bool,
+    /// Hash of the source last named.
+    forked: Option<u64>,
     kind: Option<Kind>,
     branch: Option<String>,
     model: Option<String>,
@@ -40,13 +41,7 @@ impl State {
             self.about.kind = Some(kind);
             line.say(What::Kind(kind));
         }
-        if kind == Kind::Fork
-            && !self.about.forked
-            && let Some(source) = fork_source(line.envelope.forked_from)
-        {
-            self.about.forked = true;
-            line.say(What::ForkOf(source));
-        }
+        self.lineage(line);
         if !self.about.placed
             && let Some(cwd) = word(line.envelope.cwd, PATH_CHARS)
         {
@@ -60,6 +55,28 @@ impl State {
             line.say(What::Version(version));
         }
         self.leaf(line);
+    }
+
+    /// Whether a record was copied from another session's transcript.
+    pub(super) fn is_copied(&self, envelope: &Envelope<'_>) -> bool {
+        self.place == Place::Transcript
+            && source_of(envelope).is_some_and(|source| !source.is(&self.id))
+    }
+
+    /// Names the source of a copied record; of a fork of a fork the nearest comes last.
+    fn lineage(&mut self, line: &mut Line<'_, '_>) {
+        if !line.copied {
+            return;
+        }
+        self.lives.copy();
+        let source = source_of(&line.envelope);
+        let hash = source.map(ring::hash);
+        if self.about.forked != hash
+            && let Some(source) = word(source, ID_CHARS)
+        {
+            self.about.forked = hash;
+            line.say(What::ForkOf(source));
+        }
     }
 
     /// Introduces a sub-agent of the same file once (again after many others: that harms nothing).
@@ -97,7 +114,7 @@ impl State {
         let around = &line.envelope;
         if self.place == Place::SubAgent {
             Kind::SubAgent
-        } else if fork_source(around.forked_from).is_some_and(|source| source != self.id) {
+        } else if line.copied {
             Kind::Fork
         } else if around.team.is_some_and(is_name) {
             Kind::Team
@@ -111,13 +128,15 @@ impl State {
     }
 }
 
-fn fork_source(forked_from: Option<Value<'_>>) -> Option<String> {
-    let forked_from = forked_from?;
-    match forked_from.shape() {
-        Shape::Object => word(forked_from.get("sessionId"), ID_CHARS),
-        Shape::String => word(Some(forked_from), ID_CHARS),
+/// The session that a copied record was written in: `/branch` says so on every line, a fork on the
+/// command line and a background copy on the assistant's.
+fn source_of<'a>(envelope: &Envelope<'a>) -> Option<Value<'a>> {
+    let forked_from = envelope.forked_from.and_then(|source| match source.shape() {
+        Shape::Object => source.get("sessionId"),
+        Shape::String => Some(source),
         Shape::Array | Shape::Number | Shape::Bool | Shape::Null => None,
-    }
+    });
+    forked_from.or(envelope.request_session).filter(|source| is_name(*source))
 }
 
 fn is_name(value: Value<'_>) -> bool {

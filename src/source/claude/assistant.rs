@@ -4,6 +4,7 @@ use super::super::json::{Shape, Value};
 use super::super::{MessageKind, Outcome, Tokens, TurnMark, Usage, What};
 use super::State;
 use super::envelope::{Envelope, is_set, word};
+use super::fault;
 use super::line::{Call, ID_CHARS, Line};
 use super::ring;
 use super::text;
@@ -14,6 +15,9 @@ const ERROR_CHARS: usize = 1000;
 pub(super) const WINDOW_TOKENS: u64 = 200_000;
 /// Context window of the models called `…[1m]`, tokens.
 pub(super) const LONG_WINDOW_TOKENS: u64 = 1_000_000;
+/// Models with the long window whose names do not say so (formats/claude-and-codex.md, *Seen on
+/// 2026-11-30*: `/context` says 1m).
+const LONG_MODELS: [&str; 1] = ["claude-opus-5-5"];
 /// A counter beyond this is nonsense, and sums of nonsense must not overflow.
 const COUNTER_MAX: i64 = 1_000_000_000_000;
 /// From this version on a null `stop_reason` on a text says nothing; before, the text was the end.
@@ -53,11 +57,10 @@ impl<'a> Assistant<'a> {
 /// What stands in a message line.
 #[derive(Debug, Default)]
 struct Blocks {
-    any: bool,
+    all: usize,
+    thoughts: usize,
     text: bool,
     call: bool,
-    /// A block that is no thought.
-    other: bool,
 }
 
 impl State {
@@ -96,9 +99,9 @@ impl State {
         let mut counts = new;
         for (index, block) in said.content.into_iter().flat_map(text::blocks).enumerate() {
             let part = index.to_string();
-            blocks.any = true;
+            blocks.all += 1;
             if let Some(text) = text::block_text(block) {
-                (blocks.text, blocks.other) = (true, true);
+                blocks.text = true;
                 let shown = text::preview(Some(text), None);
                 line.row(MessageKind::Answer, &part, std::mem::take(&mut counts), shown);
                 continue;
@@ -108,13 +111,12 @@ impl State {
                 line.row(MessageKind::Answer, "m", true, shown);
             }
             blocks.call |= block_call(block, &part, line);
-            blocks.other |= !is_thought(block);
+            blocks.thoughts += usize::from(is_thought(block));
         }
         if counts && (said.id.is_some() || oversized.is_some()) {
             line.row(MessageKind::Answer, "m", true, text::preview(None, oversized));
         }
-        blocks.any |= oversized.is_some();
-        blocks.other |= oversized.is_some();
+        blocks.all += usize::from(oversized.is_some());
         blocks
     }
 
@@ -125,6 +127,7 @@ impl State {
         if said.is_synthetic() {
             return;
         }
+        let copied = line.copied;
         let names = [
             "input_tokens",
             "cache_read_input_tokens",
@@ -134,7 +137,7 @@ impl State {
         let [input, cache_read, cache_write, output] = usage.pick(names).map(counter);
         let tokens = Tokens { input, cache_read, cache_write, output };
         let identity = said.id.or(line.envelope.uuid).map(ring::hash);
-        if identity.is_none() || self.spent != identity.map(|id| (id, tokens)) {
+        if !copied && (identity.is_none() || self.spent != identity.map(|id| (id, tokens))) {
             self.spent = identity.map(|id| (id, tokens));
             line.say(What::Usage(Usage { key: usage_key(said, &line.envelope), tokens }));
         }
@@ -145,7 +148,7 @@ impl State {
     }
 
     fn context(&mut self, used: u64, model: Option<Value<'_>>, line: &mut Line<'_, '_>) {
-        let long = used > WINDOW_TOKENS || model.is_some_and(|model| ends_long(model.raw()));
+        let long = used > WINDOW_TOKENS || model.is_some_and(is_long);
         let window = if long { LONG_WINDOW_TOKENS } else { WINDOW_TOKENS };
         if !line.is_own() {
             line.say(What::Context(Some(used)));
@@ -177,10 +180,12 @@ impl State {
         match said.stop.filter(|stop| stop.shape() == Shape::String).map(Value::raw) {
             Some(b"\"tool_use\"" | b"\"pause_turn\"") => Some(TurnMark::Open),
             // The limit fell while it was thinking: the client asks again by itself.
-            Some(b"\"max_tokens\"") if blocks.any && !blocks.other => Some(TurnMark::Open),
+            Some(b"\"max_tokens\"") if blocks.all > 0 && blocks.all == blocks.thoughts => {
+                Some(TurnMark::Open)
+            }
             Some(b"\"refusal\"") => Some(TurnMark::Close(Outcome::Error)),
             Some(_) => Some(TurnMark::Close(Outcome::Completed)),
-            None if !blocks.any => None,
+            None if blocks.all == 0 => None,
             None if blocks.text && !blocks.call && self.null_stop_closes(line) => {
                 Some(TurnMark::Close(Outcome::Completed))
             }
@@ -199,13 +204,8 @@ impl State {
 fn fail(said: &Assistant<'_>, line: &mut Line<'_, '_>) {
     let text = first_text(said).unwrap_or_default();
     line.note("0", text::preview(said.content, line.envelope.oversized));
-    let code = line.envelope.error.and_then(|error| match error.shape() {
-        Shape::Object => word(error.get("type"), ID_CHARS),
-        Shape::String => word(Some(error), ID_CHARS),
-        Shape::Array | Shape::Number | Shape::Bool | Shape::Null => None,
-    });
-    let code = code.filter(|code| !code.contains(char::is_whitespace));
-    line.say(What::Error { code: code.unwrap_or_else(|| "error".to_owned()), text });
+    let (code, text) = fault::words(&line.envelope, &text);
+    line.say(What::Error { code, text });
     line.say(What::Turn(TurnMark::Close(Outcome::Error)));
 }
 
@@ -270,6 +270,13 @@ fn usage_key(said: &Assistant<'_>, envelope: &Envelope<'_>) -> Option<String> {
 
 fn counter(value: Option<Value<'_>>) -> i64 {
     value.and_then(Value::int).unwrap_or(0).clamp(0, COUNTER_MAX)
+}
+
+/// Whether a model has the long window: by the end of its name, or as one of those known to have it,
+/// with or without a date behind.
+fn is_long(model: Value<'_>) -> bool {
+    ends_long(model.raw())
+        || LONG_MODELS.iter().any(|long| model.is(long) || model.starts_with(&format!("{long}-2")))
 }
 
 /// Whether a model's name, quotes included or not, says `[1m]`.

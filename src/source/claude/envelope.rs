@@ -30,6 +30,10 @@ pub(super) struct Envelope<'a> {
     pub(super) api_error: Option<Value<'a>>,
     /// `error` of an API error.
     pub(super) error: Option<Value<'a>>,
+    /// `apiErrorStatus`.
+    pub(super) error_status: Option<Value<'a>>,
+    /// `apiErrorType`.
+    pub(super) error_type: Option<Value<'a>>,
     /// `message`.
     pub(super) message: Option<Value<'a>>,
     /// `content` of a `system` record.
@@ -60,6 +64,8 @@ pub(super) struct Envelope<'a> {
     pub(super) session_kind: Option<Value<'a>>,
     /// `forkedFrom`.
     pub(super) forked_from: Option<Value<'a>>,
+    /// `requestSessionId`: the session whose request an assistant record answers.
+    pub(super) request_session: Option<Value<'a>>,
     /// `origin`.
     pub(super) origin: Option<Value<'a>>,
     /// `promptSource`.
@@ -104,6 +110,8 @@ impl<'a> Envelope<'a> {
                 b"isCompactSummary" => &mut found.summary,
                 b"isApiErrorMessage" => &mut found.api_error,
                 b"error" => &mut found.error,
+                b"apiErrorStatus" => &mut found.error_status,
+                b"apiErrorType" => &mut found.error_type,
                 b"message" => &mut found.message,
                 b"content" => &mut found.content,
                 b"toolUseResult" => &mut found.result,
@@ -119,6 +127,7 @@ impl<'a> Envelope<'a> {
                 b"teamName" => &mut found.team,
                 b"sessionKind" => &mut found.session_kind,
                 b"forkedFrom" => &mut found.forked_from,
+                b"requestSessionId" => &mut found.request_session,
                 b"origin" => &mut found.origin,
                 b"promptSource" => &mut found.prompt_source,
                 _ => {

@@ -20,6 +20,8 @@ pub(super) struct Line<'a, 'o> {
     pub(super) at_ms: Option<i64>,
     /// Its own stamp, else the last one before it, ms.
     pub(super) carried_ms: Option<i64>,
+    /// Copied from another session: its rows are shown and count as nothing.
+    pub(super) copied: bool,
     /// What was said so far.
     pub(super) out: &'o mut Vec<Record>,
 }
@@ -47,12 +49,13 @@ impl Line<'_, '_> {
 
     /// A row without a call. `part` tells the rows of one record apart.
     pub(super) fn row(&mut self, kind: MessageKind, part: &str, counted: bool, text: String) {
+        let counted = counted && !self.copied;
         self.message(part, Message { counted, text, ..blank(kind) });
     }
 
     /// A row that opens or answers a call.
     pub(super) fn call(&mut self, kind: MessageKind, part: &str, row: Call<'_>) {
-        let counted = kind == MessageKind::ToolCall;
+        let counted = kind == MessageKind::ToolCall && !self.copied;
         let (call, name) = (word(row.id, ID_CHARS), word(row.name, ID_CHARS));
         self.message(part, Message { counted, call, name, text: row.text, ..blank(kind) });
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::json::{Shape, Value};
 use super::super::{
-    EndKind, EndMark, Of, PREVIEW_CHARS, Place, Record, SessionKey, Span, Title, TitleKind, What,
+    EndKind, Of, PREVIEW_CHARS, Place, Record, SessionKey, Span, Title, TitleKind, What,
 };
 use super::State;
 use super::assistant::{LONG_WINDOW_TOKENS, ends_long};
@@ -176,7 +176,7 @@ impl State {
         line.say_at(self.newest_ms, What::Title(title));
     }
 
-    /// The process exited gracefully; start and duration tell when, to the millisecond.
+    /// The process exited gracefully; of a first life start and duration tell when.
     fn cost_state(&mut self, payload: Value<'_>, line: &mut Line<'_, '_>) {
         let [start, duration, models] = payload.pick(["startTime", "totalDuration", "modelUsage"]);
         let start = start.and_then(Value::int).zip(duration.and_then(Value::int));
@@ -188,9 +188,10 @@ impl State {
         }
     }
 
-    fn end(&self, kind: EndKind, at_ms: Option<i64>, line: &mut Line<'_, '_>) {
+    fn end(&mut self, kind: EndKind, at_ms: Option<i64>, line: &mut Line<'_, '_>) {
         if self.place == Place::Transcript {
-            line.say(What::End(EndMark { kind, at_ms }));
+            let mark = self.lives.end(kind, at_ms, self.newest_ms);
+            line.say(What::End(mark));
         }
     }
 }

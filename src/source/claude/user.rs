@@ -60,6 +60,11 @@ impl<'a> User<'a> {
         Self { class: classify(envelope, content), content, inside: envelope.is_from_inside() }
     }
 
+    /// Whether a human broke a turn off.
+    pub(super) fn is_interrupt(&self) -> bool {
+        self.class == Class::Interrupt
+    }
+
     /// Whether it moves the clock.
     pub(super) fn is_activity(&self) -> bool {
         match &self.class {

@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::json;
 
-use super::super::super::Tokens;
+use super::super::super::{Kind, Place, Tokens};
 use super::*;
 
 fn spends(second: i64, id: &str, usage: Json) -> Json {
@@ -61,6 +61,52 @@ fn a_counter_is_a_plausible_number(#[case] usage: Json, #[case] want: i64) {
     assert_eq!(read_lines(&[spends(1, "m1", usage)]).usage()[0].tokens.output, want);
 }
 
+#[rstest]
+#[case::fork_session(json!({"requestSessionId": "s-0"}), 0)]
+#[case::branch(json!({"forkedFrom": {"sessionId": "s-0", "messageUuid": "r-1"}}), 0)]
+#[case::its_own(json!({"requestSessionId": SESSION}), 1)]
+#[case::odd(json!({"requestSessionId": 7}), 1)]
+fn what_was_copied_from_another_session_is_that_sessions(#[case] more: Json, #[case] want: u64) {
+    let copied = with(spends(1, "m1", usage(100, 0, 0, 10)), more.clone());
+    let called = with(calls(2, "m2", "t", "Bash"), more);
+    let read = read_lines(&[copied, called, spends(3, "m3", usage(200, 0, 0, 20))]);
+    let own = read.own();
+    assert_eq!(read.usage().len(), 1 + usize::try_from(want).unwrap());
+    assert_eq!((own.answers.primary, own.tool_calls.primary), (1 + 2 * want, want));
+    let kind = if want == 0 { Kind::Fork } else { Kind::Main };
+    assert_eq!((own.kind, own.fork_of.as_deref() == Some("s-0")), (Some(kind), want == 0));
+    assert_eq!(messages(&read).count(), 4, "the rows are shown all the same");
+}
+
+#[test]
+fn a_copied_prompt_names_the_fork_and_is_not_its_own() {
+    let from = json!({"forkedFrom": {"sessionId": "s-0", "messageUuid": "r-1"}});
+    let read = read_lines(&[with(user(1, "first"), from), user(2, "second")]);
+    assert_eq!(read.own().prompts.primary, 1);
+    assert_eq!(read.own().first_prompt.as_ref().unwrap().text, "first");
+}
+
+#[test]
+fn a_fork_of_a_fork_names_the_nearest_source() {
+    let copied =
+        |second, id, from: &str| with(says(second, id, "x"), json!({"requestSessionId": from}));
+    let read = read_lines(&[copied(1, "m1", "s-0"), copied(2, "m2", "s-5"), says(3, "m3", "x")]);
+    assert_eq!(read.own().fork_of.as_deref(), Some("s-5"));
+}
+
+#[test]
+fn a_sub_agent_is_no_fork_of_its_parent() {
+    let line = with(spends(1, "m1", usage(1, 0, 0, 1)), json!({"requestSessionId": "s-9"}));
+    let hint = Hint {
+        place: Place::SubAgent,
+        stem: "agent-a1".to_owned(),
+        folder: Some("s-9".to_owned()),
+        named_ms: None,
+    };
+    let read = read_as(&hint, &[line]);
+    assert_eq!((read.usage().len(), read.own().kind), (1, Some(Kind::SubAgent)));
+}
+
 #[test]
 fn synthetic_messages_spend_nothing() {
     let mut line = filler(1);
@@ -107,4 +153,14 @@ fn the_window_is_the_usual_one_until_something_shows_a_longer_one() {
     let mut long = spends(2, "m2", usage(1, 0, 0, 1));
     long["message"]["model"] = json!("claude-opus-5[1m]");
     assert_eq!(window(long), Some(1_000_000));
+    for (model, want) in [
+        ("claude-opus-5-5", 1_000_000),
+        ("claude-opus-5-5-20261101", 1_000_000),
+        ("claude-opus-5-50", 200_000),
+        ("claude-opus-5", 200_000),
+    ] {
+        let mut line = spends(2, "m2", usage(1, 0, 0, 1));
+        line["message"]["model"] = json!(model);
+        assert_eq!(read_lines(&[line]).own().context_window, Some(want), "{model}");
+    }
 }
