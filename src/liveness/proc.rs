@@ -6,7 +6,7 @@
 //! Layout: proc(5).
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,14 @@ use serde::{Deserialize, Serialize};
 
 use super::scope::{Scope, namespace_inode};
 
-/// Bytes read of one file of a process.
+/// Bytes read of one small file: it has one line, or what is wanted stands at its head.
 const FILE_BYTES_MAX: u64 = 64 << 10;
+/// Bytes gone through of a file with many lines, or long ones: interrupts, groups, mounts.
+const LINES_BYTES_MAX: u64 = 64 << 20;
+/// Bytes kept of one line of it.
+const LINE_BYTES_MAX: usize = 16 << 10;
+/// Bytes read of the arguments of a process, more than the kernel lets them have.
+const ARGV_BYTES_MAX: u64 = 8 << 20;
 /// Bytes read of the table of locks.
 const LOCKS_BYTES_MAX: u64 = 8 << 20;
 /// A table longer than this came in several reads, between which the kernel may skip a line.
@@ -133,13 +139,11 @@ impl Proc {
         let boot_id = text("sys/kernel/random/boot_id").map(|id| id.trim().to_owned());
         let link = fs::read_link(root.join("self/ns/pid")).ok();
         let pid_ns = link.and_then(|link| namespace_inode(link.to_str()?));
-        let boot_ms = text("stat").and_then(|stat| {
-            let seconds = stat.lines().find_map(|line| line.strip_prefix("btime "))?;
-            seconds.trim().parse::<i64>().ok()?.checked_mul(1000)
-        });
+        let boot_ms = value_of(&root.join("stat"), "btime ")
+            .and_then(|seconds| seconds.trim().parse::<i64>().ok()?.checked_mul(1000));
         let sight = if text("self/stat").is_none() {
             Sight::None
-        } else if text("self/mounts").is_none_or(|mounts| hides(&mounts)) {
+        } else if hides(&root.join("self/mounts")).unwrap_or(true) {
             Sight::Hidden
         } else {
             Sight::Whole
@@ -204,9 +208,8 @@ impl Proc {
     }
 
     fn uid_of(&self, pid: u32) -> Option<u32> {
-        let text = read_text(&self.root.join(format!("{pid}/status")), FILE_BYTES_MAX).ok()?;
-        let line = text.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-        line.split_whitespace().next()?.parse().ok()
+        let uids = value_of(&self.root.join(format!("{pid}/status")), "Uid:")?;
+        uids.split_whitespace().next()?.parse().ok()
     }
 
     /// The parent of a process; `None` if it cannot be read.
@@ -218,7 +221,7 @@ impl Proc {
 
     /// The arguments of a process; `None` if they cannot be read.
     pub fn argv(&self, pid: u32) -> Option<Vec<String>> {
-        let bytes = read_bounded(&self.root.join(format!("{pid}/cmdline")), FILE_BYTES_MAX).ok()?;
+        let bytes = read_bounded(&self.root.join(format!("{pid}/cmdline")), ARGV_BYTES_MAX).ok()?;
         let parts = bytes.split(|byte| *byte == 0);
         let mut argv: Vec<String> =
             parts.map(|part| String::from_utf8_lossy(part).into_owned()).collect();
@@ -270,13 +273,18 @@ impl Proc {
     /// every one.
     pub fn locks(&self) -> Option<String> {
         let path = self.root.join("locks");
-        let mut text = read_in_pages(&path).ok()?;
+        // One that is cut short would say that locks are free.
+        let look = || {
+            let text = read_in_pages(&path).ok()?;
+            (u64::try_from(text.len()).ok()? < LOCKS_BYTES_MAX).then_some(text)
+        };
+        let mut text = look()?;
         if text.len() > LOCKS_ONE_READ_BYTES {
             for _ in 1..LOCKS_LONG_LOOKS {
-                text.push_str(&read_in_pages(&path).ok()?);
+                text.push_str(&look()?);
             }
         }
-        (u64::try_from(text.len()).ok()? < LOCKS_BYTES_MAX).then_some(text)
+        Some(text)
     }
 }
 
@@ -330,15 +338,54 @@ fn parse_stat(text: &str) -> Option<(Run, u64, u64)> {
 }
 
 /// Whether the newest mount on `/proc` hides processes.
-fn hides(mounts: &str) -> bool {
-    let of_proc = |line: &str| {
+fn hides(mounts: &Path) -> io::Result<bool> {
+    let mut hides = false;
+    each_line(mounts, |line| {
         let mut parts = line.split_whitespace().skip(1);
-        let (place, kind, options) = (parts.next()?, parts.next()?, parts.next()?);
-        (place == "/proc" && kind == "proc").then(|| options.to_owned())
-    };
-    let Some(options) = mounts.lines().filter_map(of_proc).next_back() else { return false };
-    let hidepid = options.split(',').find_map(|option| option.strip_prefix("hidepid="));
-    hidepid.is_some_and(|value| value != "0" && value != "off")
+        if let (Some("/proc"), Some("proc"), Some(options)) =
+            (parts.next(), parts.next(), parts.next())
+        {
+            let value = options.split(',').find_map(|option| option.strip_prefix("hidepid="));
+            hides = value.is_some_and(|value| value != "0" && value != "off");
+        }
+        true
+    })?;
+    Ok(hides)
+}
+
+/// What stands behind `name` in the first line that begins with it.
+fn value_of(path: &Path, name: &str) -> Option<String> {
+    let mut found = None;
+    let _cut = each_line(path, |line| {
+        found = line.strip_prefix(name).map(str::to_owned);
+        found.is_none()
+    });
+    found
+}
+
+/// Goes through the lines of a generated file, each cut to [`LINE_BYTES_MAX`], while `go_on` says
+/// so. A line may be longer than any sensible buffer: on a big server that of the interrupts is.
+fn each_line(path: &Path, mut go_on: impl FnMut(&str) -> bool) -> io::Result<()> {
+    let mut reader = BufReader::with_capacity(READ_BYTES, File::open(path)?.take(LINES_BYTES_MAX));
+    let mut line = Vec::new();
+    loop {
+        let chunk = reader.fill_buf()?;
+        let end = chunk.iter().position(|byte| *byte == b'\n');
+        let taken = end.map_or(chunk.len(), |end| end + 1);
+        let room = LINE_BYTES_MAX.saturating_sub(line.len());
+        line.extend(chunk.iter().take(end.unwrap_or(taken).min(room)));
+        reader.consume(taken);
+        if end.is_some() || taken == 0 {
+            if !go_on(&String::from_utf8_lossy(&line)) {
+                return Ok(());
+            }
+            line.clear();
+        }
+        if taken == 0 {
+            let whole = reader.get_ref().limit() > 0;
+            return if whole { Ok(()) } else { Err(io::Error::other("longer than is read")) };
+        }
+    }
 }
 
 fn is_gone(error: &io::Error) -> bool {

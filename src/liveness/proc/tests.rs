@@ -81,3 +81,48 @@ fn this_very_process_is_seen_on_this_system() {
     assert!(proc.argv(pid).is_some_and(|argv| !argv.is_empty()));
     assert_eq!(proc.scope().relation(proc.scope()), crate::liveness::scope::Relation::Same);
 }
+
+#[test]
+fn what_stands_behind_a_long_line_is_read_too() {
+    let fake = Fake::new();
+    // A big server: one number for each of its interrupts, in front of the boot time.
+    let interrupts = "17 ".repeat(200_000);
+    fake.write("stat", &format!("cpu 1 2\nintr 9 {interrupts}\nctxt 1\nbtime 1700000000\n"));
+    assert_eq!(fake.proc().started_ms(100), Some(BOOT_MS + 1_000));
+    fake.process(42, 7);
+    let groups = "100000 ".repeat(60_000);
+    fake.write("42/status", &format!("Name:\tx\nGroups:\t{groups}\nUid:\t{UID}\t0\t0\t0\n"));
+    let Seen::Alive(process) = fake.proc().look(42, None) else { panic!("not there") };
+    assert_eq!(process.uid, Some(UID));
+}
+
+#[test]
+fn a_mount_that_hides_processes_is_found_behind_thousands_of_others() {
+    let fake = Fake::new();
+    let others = "overlay /var/lib/containers/x/merged overlay rw 0 0\n".repeat(4_000);
+    let first = "proc /proc proc rw 0 0\n";
+    let newest = "proc /proc proc rw,hidepid=2 0 0\n";
+    fake.write("self/mounts", &format!("{first}{others}{newest}"));
+    assert_eq!(fake.proc().sight(), Sight::Hidden);
+}
+
+#[test]
+fn a_flag_behind_a_long_argument_is_read_too() {
+    let fake = Fake::new();
+    fake.process(42, 7);
+    let prompt = "x".repeat(100_000);
+    fake.argv(42, &["claude", &prompt, "--bg-spare"]);
+    let argv = fake.proc().argv(42).unwrap();
+    assert_eq!(argv.last().map(String::as_str), Some("--bg-spare"));
+    assert_eq!(argv.len(), 3);
+}
+
+#[test]
+fn a_table_of_locks_is_bounded_by_what_one_look_shows() {
+    let fake = Fake::new();
+    let lines = |bytes: usize| "1: FLOCK  ADVISORY  WRITE 7 08:01:99 0 EOF\n".repeat(bytes / 44);
+    fake.write("locks", &lines(3 << 20));
+    assert!(fake.proc().locks().is_some(), "three looks together are longer than one may be");
+    fake.write("locks", &lines(9 << 20));
+    assert_eq!(fake.proc().locks(), None, "cut short it would say that locks are free");
+}
