@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use crate::compaction::{Bracket, Fold};
 use crate::lifecycle::known::Process;
-use crate::lifecycle::presence::{Trust, presence};
+use crate::lifecycle::presence::{Answers, Trust, presence};
 use crate::liveness::locks::{Locks, Observed, codex_lock, dsh_lock};
 use crate::liveness::proc::{Proc, ProcessId, Sight};
 use crate::liveness::programs::{self, Programs};
@@ -302,7 +302,9 @@ impl Probe {
             let writer = self.writer(&asked, &seen, proc);
             let rows = rows::rows(&seen, &asked.exited, writer.as_ref(), proc.scope(), now_ms);
             let working_ms = seen.working.is_some().then_some(now_ms);
-            let holder = presence(&rows, Trust::Fresh, None, asked.session.in_registry).holder;
+            let answers = Answers::default();
+            let seen_now = presence(&rows, Trust::Fresh, answers, asked.session.in_registry);
+            let holder = seen_now.holder;
             if !rows.is_empty() {
                 processes.insert(id, Process { holder, working_ms });
             }

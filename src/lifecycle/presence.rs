@@ -149,20 +149,28 @@ pub struct Presence {
     pub compacting: Option<Compacting>,
 }
 
-/// What the observations of a session say together.
-///
-/// `activity_ms` is its newest own activity: it answers a hook. `in_registry`: its agent keeps a
-/// registry of processes, which has the word over a hook.
+/// What the transcript says that may answer a hook; its stamps and a hook's are of one clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Answers {
+    /// Newest own activity, ms: a late record of what came before counts for nothing, so some slack
+    /// is left.
+    pub activity_ms: Option<i64>,
+    /// When nothing was left to ask for, ms: the end of a turn, or the result of the last open call.
+    pub settled_ms: Option<i64>,
+}
+
+/// What the observations of a session say together. `in_registry`: its agent keeps a registry of
+/// processes, which has the word over a hook.
 pub fn presence(
     rows: &[Evidence],
     trust: Trust<'_>,
-    activity_ms: Option<i64>,
+    answers: Answers,
     in_registry: bool,
 ) -> Presence {
     let seen: Vec<(Fate, &Evidence)> =
         rows.iter().filter_map(|row| Some((fate(row, trust)?, row))).collect();
     let Some((best, row)) = seen.iter().max_by_key(|(fate, row)| (*fate, row.started_ms)) else {
-        let hooks = Hooks { rows, activity_ms, registry: None };
+        let hooks = Hooks { rows, answers, registry: None };
         let (wait, compacting) = (hooks.wait(), hooks.compacting(in_registry));
         return Presence { wait, compacting, ..Presence::default() };
     };
@@ -178,7 +186,7 @@ pub fn presence(
     };
     let live = || seen.iter().filter(|(fate, _)| *fate >= Fate::Shared).map(|(_, row)| *row);
     let registry = live().find(|row| row.source == "registry" && row.state.is_some());
-    let hooks = Hooks { rows, activity_ms, registry };
+    let hooks = Hooks { rows, answers, registry };
     let waits = live().find(|row| row.state.as_deref() == Some("waiting"));
     let wait = waits.map(|row| Wait { what: row.waits_for.clone(), source: "registry" });
     let compacting = if alive == Some(false) { None } else { hooks.compacting(in_registry) };
@@ -207,7 +215,7 @@ fn source_word(source: &str) -> &'static str {
 /// The events that hooks have left.
 struct Hooks<'a> {
     rows: &'a [Evidence],
-    activity_ms: Option<i64>,
+    answers: Answers,
     /// A live process of the registry that says what it does.
     registry: Option<&'a Evidence>,
 }
@@ -224,8 +232,10 @@ impl Hooks<'_> {
 
     /// Nothing that came later says that it is over.
     fn stands(&self, at_ms: i64, ended_by: &[&str]) -> bool {
-        let active = self.activity_ms.is_some_and(|at| at > at_ms.saturating_add(END_SLACK_MS));
-        !active && self.last(ended_by).is_none_or(|end| end < at_ms)
+        let Answers { activity_ms, settled_ms } = self.answers;
+        let active = activity_ms.is_some_and(|at| at > at_ms.saturating_add(END_SLACK_MS));
+        let settled = settled_ms.is_some_and(|at| at > at_ms);
+        !active && !settled && self.last(ended_by).is_none_or(|end| end < at_ms)
     }
 
     fn wait(&self) -> Option<Wait> {

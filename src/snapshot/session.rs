@@ -9,7 +9,7 @@ use super::phase::{self, Asks, Bracket, Ended, Holder, Signs, Tail};
 use super::{Notice, Phase, Process, Reason, Session, Tokens};
 use crate::compaction::{BracketEvidence, Fold};
 use crate::lifecycle::decide;
-use crate::lifecycle::presence::{Here, Presence, Trust, Wait, presence};
+use crate::lifecycle::presence::{Answers, Here, Presence, Trust, Wait, presence};
 use crate::lifecycle::{Basis, Status, Windows, sign_of_life_ms};
 use crate::store::evidence::Evidence;
 use crate::store::query::{Agent, Facts, Outcome, SessionRow, TitleKind, Turn, VerdictRow};
@@ -53,17 +53,18 @@ impl Around {
     }
 
     /// What that says together.
-    fn presence(&self, row: &SessionRow) -> Presence {
+    fn presence(&self, row: &SessionRow, settled_ms: Option<i64>) -> Presence {
         let in_registry = match row.agent {
             Agent::Claude => true,
             Agent::Codex | Agent::Dsh => false,
         };
-        presence(self.observed(row.id), self.trust(), row.own_clock_ms, in_registry)
+        let answers = Answers { activity_ms: row.own_clock_ms, settled_ms };
+        presence(self.observed(row.id), self.trust(), answers, in_registry)
     }
 
     /// Who has a session open, as far as that is believed.
     pub(super) fn holder(&self, id: i64) -> decide::Holder {
-        presence(self.observed(id), self.trust(), None, true).holder
+        presence(self.observed(id), self.trust(), Answers::default(), true).holder
     }
 
     /// The evidence for a session's brackets.
@@ -77,7 +78,8 @@ impl Around {
             status,
             fold,
             self.observed(row.id),
-            &self.presence(row),
+            // Who holds it: what answers a hook is of no matter.
+            &self.presence(row, None),
             self.here.is_some(),
             self.clock_stepped_ms,
         )
@@ -118,7 +120,7 @@ fn judge(row: &SessionRow, facts: &Facts, around: &Around) -> Option<Judged> {
     };
     let terminal = verdict.status.is_terminal();
     let unchecked = !terminal && !row.nested && is_past_due(row, around);
-    let presence = around.presence(row);
+    let presence = around.presence(row, facts.settled_ms);
     let evidence = around.bracket_evidence(row, verdict.status, &facts.compaction);
     let standing = bracket::standing(&facts.compaction, &evidence, now_ms);
     let announced = presence.compacting.as_ref().filter(|_| !terminal);

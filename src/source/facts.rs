@@ -94,6 +94,8 @@ pub struct Facts {
     pub clock_ahead: bool,
     /// State of the newest turn.
     pub turn: Turn,
+    /// When nothing was left to ask leave for: a turn's end, the last open call's result; ms.
+    pub settled_ms: Option<i64>,
     /// Outcome of the newest finished turn with content.
     pub last_turn: Option<Outcome>,
     /// Code, space, text; `None` after a later completed turn.
@@ -147,6 +149,7 @@ impl Facts {
     /// Takes in one record, read at `observed_ms`. `fresh` is false for a message whose row is
     /// there already; such a one does not count again.
     pub fn fold(&mut self, record: &Record, observed_ms: i64, fresh: bool) {
+        let calls = self.open_calls.len();
         match &record.what {
             What::Activity => self.activity(record.at_ms, observed_ms),
             What::Started => {
@@ -189,6 +192,10 @@ impl Facts {
                 }
             }
             What::Reset => self.reset(),
+        }
+        let answered = calls > 0 && self.open_calls.is_empty();
+        if answered || (matches!(record.what, What::Turn(_)) && self.turn != Turn::Open) {
+            self.settled_ms = self.settled_ms.max(record.at_ms.map(|at| at.min(observed_ms)));
         }
     }
 

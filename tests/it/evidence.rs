@@ -388,6 +388,49 @@ fn a_permission_hook_asks_until_it_is_answered() {
     assert_eq!((goes_on.phase, goes_on.attention), (Some(Phase::Working), false));
 }
 
+/// A Codex session that asks at T0 + 3 s whether a command may run.
+fn codex_asks() -> Monitor {
+    let monitor = Monitor::new();
+    monitor.codex(T0 + SECOND, &json!({"type": "task_started", "turn_id": "t"}));
+    monitor.codex(T0 + SECOND, &json!({"type": "user_message", "message": "Add a table"}));
+    monitor.codex_item(
+        T0 + 2 * SECOND,
+        &json!({"type": "function_call", "name": "exec_command", "arguments": "{}",
+            "call_id": "c"}),
+    );
+    hook(&monitor, T0 + 3 * SECOND, Kind::PermissionRequest, |event| {
+        event.agent = Some(HookAgent::Codex);
+        event.session_id = Some(CODEX.to_owned());
+        event.tool_name = Some("Bash".to_owned());
+    });
+    let asks = look_codex(&monitor, T0 + 3 * SECOND);
+    assert_eq!((asks.phase, asks.attention), (Some(Phase::NeedsApproval), true));
+    monitor
+}
+
+fn codex_result(monitor: &Monitor, at_ms: i64, output: &str) {
+    let result = json!({"type": "function_call_output", "call_id": "c", "output": output});
+    monitor.codex_item(at_ms, &result);
+}
+
+#[test]
+fn a_request_that_is_denied_at_once_asks_no_more() {
+    let monitor = codex_asks();
+    codex_result(&monitor, T0 + 4 * SECOND, "aborted by user");
+    let abort = json!({"type": "turn_aborted", "turn_id": "t", "reason": "interrupted"});
+    monitor.codex(T0 + 4 * SECOND, &abort);
+    let denied = look_codex(&monitor, T0 + 10 * SECOND);
+    assert_eq!((denied.phase, denied.attention), (Some(Phase::YourTurn), false));
+}
+
+#[test]
+fn a_request_whose_call_has_its_result_at_once_asks_no_more() {
+    let monitor = codex_asks();
+    codex_result(&monitor, T0 + 4 * SECOND, "ok");
+    let allowed = look_codex(&monitor, T0 + 10 * SECOND);
+    assert_eq!((allowed.phase, allowed.attention), (Some(Phase::Working), false));
+}
+
 #[test]
 fn a_running_compaction_of_claude_is_told_by_hook_and_registry() {
     let (monitor, agent) = seen_busy();

@@ -172,16 +172,33 @@ impl Monitor {
         self.append(&format!(".claude/projects/-w/{id}.jsonl"), &record);
     }
 
-    /// A record of the Codex session; the first one brings its meta before it.
+    /// An event of the Codex session.
     pub(crate) fn codex(&self, at_ms: i64, payload: &Value) {
-        let name = format!(".codex/sessions/2026/11/30/rollout-2026-11-30T09-00-00-{CODEX}.jsonl");
+        self.codex_record(at_ms, "event_msg", payload);
+    }
+
+    /// An item of the Codex session.
+    pub(crate) fn codex_item(&self, at_ms: i64, payload: &Value) {
+        self.codex_record(at_ms, "response_item", payload);
+    }
+
+    /// The first record of the Codex session brings its meta before it.
+    fn codex_record(&self, at_ms: i64, kind: &str, payload: &Value) {
         let at = stamp(at_ms);
-        if !self.path(&name).exists() {
-            let meta = json!({"timestamp": at, "type": "session_meta", "payload": {"id": CODEX,
-                "timestamp": at, "cwd": "/w", "originator": "codex_cli_rs", "source": "cli"}});
-            self.append(&name, &meta);
+        if !self.path(&codex_rollout()).exists() {
+            self.codex_meta(at_ms, &json!({}));
         }
-        self.append(&name, &json!({"timestamp": at, "type": "event_msg", "payload": payload}));
+        self.append(&codex_rollout(), &json!({"timestamp": at, "type": kind, "payload": payload}));
+    }
+
+    /// The meta of the Codex session, with more fields or other values in them.
+    pub(crate) fn codex_meta(&self, at_ms: i64, more: &Value) {
+        let at = stamp(at_ms);
+        let mut payload = json!({"id": CODEX, "timestamp": at, "cwd": "/w",
+            "originator": "codex_cli_rs", "source": "cli"});
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let meta = json!({"timestamp": at, "type": "session_meta", "payload": payload});
+        self.append(&codex_rollout(), &meta);
     }
 
     /// A row of the dsh session; the first one brings its header before it.
@@ -208,6 +225,10 @@ impl Monitor {
     pub(crate) fn entry_path(&self, agent: &Agent) -> PathBuf {
         self.path(&format!(".claude/sessions/{}.json", agent.pid()))
     }
+}
+
+fn codex_rollout() -> String {
+    format!(".codex/sessions/2026/11/30/rollout-2026-11-30T09-00-00-{CODEX}.jsonl")
 }
 
 /// The engine. A process that another test starts holds all our locks until it has become its

@@ -32,7 +32,7 @@ fn hook(kind: &str, ago: i64) -> Evidence {
 }
 
 fn fresh(rows: &[Evidence]) -> Presence {
-    presence(rows, Trust::Fresh, None, true)
+    presence(rows, Trust::Fresh, Answers::default(), true)
 }
 
 #[rstest]
@@ -73,10 +73,11 @@ fn what_is_believed_elsewhere(
     #[case] gone: Option<bool>,
 ) {
     let here = Here::parse(scope).unwrap_or_default();
-    let at = |rows: &[Evidence]| presence(rows, Trust::Standing(&here), None, true).alive;
+    let at =
+        |rows: &[Evidence]| presence(rows, Trust::Standing(&here), Answers::default(), true).alive;
     assert_eq!(at(&[row("registry", "dedicated")]), alive);
     assert_eq!(at(&[row("registry", "gone")]), gone);
-    let stale = presence(&[busy("waiting")], Trust::Stale, None, true);
+    let stale = presence(&[busy("waiting")], Trust::Stale, Answers::default(), true);
     assert_eq!((stale.alive, stale.holder, stale.wait), (None, Holder::Unknown, None));
     assert_eq!(stale.shown.unwrap().state, None);
 }
@@ -91,24 +92,31 @@ fn a_live_process_that_waits_says_for_what() {
 }
 
 #[rstest]
-#[case::alone(&[], None, true)]
-#[case::activity_before_it(&[], Some(-1_000), true)]
-#[case::a_flush_within_the_slack(&[], Some(2_000), true)]
-#[case::activity_after_it(&[], Some(2_001), false)]
-#[case::an_earlier_stop(&[("Stop", 1_000)], None, true)]
-#[case::a_later_stop(&[("Stop", -1_000)], None, false)]
-#[case::a_later_prompt(&[("UserPromptSubmit", -1_000)], None, false)]
-#[case::the_tool_has_run(&[("PostToolUse", -1_000)], None, false)]
-#[case::a_compaction_says_nothing_of_it(&[("PreCompact", -1_000)], None, true)]
+#[case::alone(&[], None, None, true)]
+#[case::activity_before_it(&[], Some(-1_000), None, true)]
+#[case::a_flush_within_the_slack(&[], Some(2_000), None, true)]
+#[case::activity_after_it(&[], Some(2_001), None, false)]
+#[case::an_earlier_turn_end(&[], Some(-1), Some(-1), true)]
+#[case::a_turn_end_in_the_same_moment(&[], Some(0), Some(0), true)]
+#[case::denied_at_once(&[], Some(1), Some(1), false)]
+#[case::denied_at_once_and_asked_for_more(&[], Some(500), Some(1), false)]
+#[case::an_earlier_stop(&[("Stop", 1_000)], None, None, true)]
+#[case::a_later_stop(&[("Stop", -1_000)], None, None, false)]
+#[case::a_later_prompt(&[("UserPromptSubmit", -1_000)], None, None, false)]
+#[case::the_tool_has_run(&[("PostToolUse", -1_000)], None, None, false)]
+#[case::a_compaction_says_nothing_of_it(&[("PreCompact", -1_000)], None, None, true)]
 fn a_permission_hook_stands_until_something_answers_it(
     #[case] others: &[(&str, i64)],
     #[case] activity: Option<i64>,
+    #[case] settled: Option<i64>,
     #[case] stands: bool,
 ) {
     let mut rows =
         vec![Evidence { waits_for: Some("Bash".to_owned()), ..hook("PermissionRequest", 0) }];
     rows.extend(others.iter().map(|(kind, ago)| hook(kind, *ago)));
-    let seen = presence(&rows, Trust::Stale, activity.map(|at| NOW + at), false);
+    let at = |moment: Option<i64>| moment.map(|at| NOW + at);
+    let answers = Answers { activity_ms: at(activity), settled_ms: at(settled) };
+    let seen = presence(&rows, Trust::Stale, answers, false);
     let wait = Wait { what: Some("Bash".to_owned()), source: "hook" };
     assert_eq!(seen.wait, stands.then_some(wait));
     assert_eq!(seen.alive, None, "a hook shows no process");
@@ -151,7 +159,8 @@ fn a_compaction_that_a_hook_announced_runs_until_something_ends_it(
     let mut rows = vec![Evidence { state: trigger.clone(), ..hook("PreCompact", 9_000) }];
     rows.extend(later.iter().map(|kind| hook(kind, 1_000)));
     rows.extend(state.map(busy));
-    let seen = presence(&rows, Trust::Fresh, Some(NOW - 10_000), in_registry);
+    let answers = Answers { activity_ms: Some(NOW - 10_000), settled_ms: None };
+    let seen = presence(&rows, Trust::Fresh, answers, in_registry);
     let pid = state.map(|_| 42);
     let wanted = Compacting { since_ms: NOW - 9_000, trigger, pid };
     assert_eq!(seen.compacting, runs.then_some(wanted));
@@ -160,7 +169,7 @@ fn a_compaction_that_a_hook_announced_runs_until_something_ends_it(
 #[test]
 fn a_compaction_of_a_process_that_is_gone_does_not_run() {
     let rows = [hook("PreCompact", 9_000), row("lock", "gone")];
-    assert_eq!(presence(&rows, Trust::Fresh, None, false).compacting, None);
+    assert_eq!(presence(&rows, Trust::Fresh, Answers::default(), false).compacting, None);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! not know each other mean the same by one word.
 
 use super::*;
-use crate::lifecycle::presence::{Trust, presence};
+use crate::lifecycle::presence::{Answers, Trust, presence};
 use crate::liveness::proc::{ProcessId, Run};
 use crate::liveness::record::Fate;
 
@@ -69,7 +69,7 @@ fn the_words_of_two_processes_mean_the_same_to_those_who_look_and_to_those_who_d
             let records = [record(1, one), record(2, other)];
             let rows = stored(&records);
             let looked = standing(&records);
-            let decided = presence(&rows, Trust::Fresh, None, true);
+            let decided = presence(&rows, Trust::Fresh, Answers::default(), true);
             assert_eq!(decided.alive, looked.alive, "{one:?} and {other:?}");
             let dedicated =
                 matches!(decided.holder, crate::lifecycle::decide::Holder::Dedicated { .. });
