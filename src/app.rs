@@ -37,7 +37,6 @@ pub mod watcher;
 pub mod worker;
 
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
 
 use crate::cli::{Cli, Command};
 use crate::clock::Clock;
@@ -96,11 +95,6 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The state folder: where the database lies.
-    pub fn state_folder(&self) -> PathBuf {
-        self.config.db.parent().map_or_else(|| PathBuf::from("."), PathBuf::from)
-    }
-
     /// How a report on stdout looks.
     pub fn style(&self) -> Style {
         let terminal = io::stdout().is_terminal();

@@ -214,7 +214,7 @@ pub fn load(globals: &Globals, around: &Surroundings) -> Result<Config, String> 
     );
     let db = match globals.db.as_ref().or(file.db.as_ref()) {
         Some(path) => around.absolute(path)?,
-        None => state_folder(around)?.join("lullwatch.db"),
+        None => default_db(around)?,
     };
     let log_file = globals.log_file.as_ref().or(file.log_file.as_ref());
     Ok(Config {
@@ -305,12 +305,14 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// Where we keep our state: `$XDG_STATE_HOME/lullwatch`.
-pub fn state_folder(around: &Surroundings) -> Result<PathBuf, String> {
-    match around.var("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()) {
-        Some(folder) => Ok(folder.join("lullwatch")),
-        None => Ok(around.home()?.join(".local/state/lullwatch")),
-    }
+/// The database where none is named: in `$XDG_STATE_HOME/lullwatch`.
+pub fn default_db(around: &Surroundings) -> Result<PathBuf, String> {
+    let xdg = around.var("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = match xdg {
+        Some(folder) => folder,
+        None => around.home()?.join(".local/state"),
+    };
+    Ok(state.join("lullwatch/lullwatch.db"))
 }
 
 fn read_file(

@@ -39,7 +39,9 @@ pub fn run(setting: &Setting, command: Command) -> anyhow::Result<Exit> {
         }
         Command::Doctor => super::doctor::doctor(setting),
         Command::Compactions => compactions(setting),
-        Command::Hook { print_config, .. } => super::hook::print_config(print_config.as_deref()),
+        Command::Hook { print_config, .. } => {
+            super::hook::print_config(setting, print_config.as_deref())
+        }
         Command::Migrate => migrate(setting),
         Command::Config { set_windows } => match set_windows.as_deref() {
             Some([live_ms, ended_ms]) => {

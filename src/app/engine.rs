@@ -81,7 +81,7 @@ impl Engine {
         let new_consumer = delivery::introduce(&mut store, &config.consumer, now_ms)?;
         let mirror = Mirror::new(&mut store, setting.host.clone(), config.roots.clone())?
             .with_limits(config.step_bytes.map_or_else(Limits::default, Limits::with_step_bytes));
-        let probe = Probe::new(&setting.host, &setting.state_folder(), &config.roots);
+        let probe = Probe::new(&setting.host, &config.db, &config.roots);
         Ok(Self {
             store,
             mirror,

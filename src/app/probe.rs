@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use crate::compaction::{Bracket, Fold};
 use crate::lifecycle::known::Process;
 use crate::lifecycle::presence::{Answers, Trust, presence};
+use crate::liveness::hooks::Inbox;
 use crate::liveness::locks::{Locks, Observed, codex_lock, dsh_lock};
 use crate::liveness::proc::{Proc, ProcessId, Sight};
 use crate::liveness::programs::{self, Programs};
@@ -29,6 +30,7 @@ use crate::source::Agent;
 use crate::store::evidence::{self, Candidate, Evidence, Named};
 use crate::store::runs::{self, RunRow};
 use crate::store::{self, Store, sessions};
+use inbox::Waits;
 use rows::{Exited, News, Writer};
 
 /// How far a look goes.
@@ -53,7 +55,7 @@ pub struct Probed {
 #[derive(Debug)]
 pub struct Probe {
     host: String,
-    inbox: PathBuf,
+    inbox: Inbox,
     /// Claude's registries.
     registries: Vec<PathBuf>,
     codex: Vec<PathBuf>,
@@ -73,6 +75,8 @@ pub struct Probe {
     folders: bool,
     scope: Option<String>,
     notes: Vec<Note>,
+    /// Events of hooks that were lost.
+    lost: Option<String>,
 }
 
 /// A session that is asked about, with what is fixed about it.
@@ -95,11 +99,11 @@ struct Question {
 
 impl Probe {
     /// Nothing is remembered yet; the store has what earlier processes saw.
-    pub fn new(host: &str, state_folder: &Path, roots: &[Root]) -> Self {
+    pub fn new(host: &str, db: &Path, roots: &[Root]) -> Self {
         let of = |agent: Agent| roots.iter().filter(move |root| root.agent == agent);
         Self {
             host: host.to_owned(),
-            inbox: state_folder.join("inbox"),
+            inbox: Inbox::of(db),
             registries: of(Agent::Claude).map(|root| registry::folder_of(&root.path)).collect(),
             codex: of(Agent::Codex).map(|root| root.path.clone()).collect(),
             limits: Limits::default(),
@@ -112,6 +116,7 @@ impl Probe {
             folders: false,
             scope: None,
             notes: Vec::new(),
+            lost: None,
         }
     }
 
@@ -123,10 +128,11 @@ impl Probe {
     /// What could not be looked at, for the warnings.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         let told = |note: &&Note| note.code.starts_with("registry");
-        self.notes.iter().filter(told).map(|note| match note.subject.as_str() {
+        let notes = self.notes.iter().filter(told).map(|note| match note.subject.as_str() {
             "" => note.text.clone(),
             subject => format!("{subject}: {}", note.text),
-        })
+        });
+        notes.chain(self.lost.clone())
     }
 
     /// Whether there may be something to see although no file changes.
@@ -138,12 +144,16 @@ impl Probe {
     /// Folders in which a change announces that there is something to see.
     pub fn hint_folders(&self) -> impl Iterator<Item = PathBuf> {
         let locks = self.codex.iter().filter_map(|root| lock_folder(root));
-        self.registries.iter().cloned().chain(locks).chain([self.inbox.clone()])
+        self.registries.iter().cloned().chain(locks).chain([self.inbox.folder.clone()])
     }
 
     /// Looks, and stores what is new.
     pub fn look(&mut self, store: &mut Store, reach: Reach, now_ms: i64) -> store::Result<Probed> {
-        let absorbed = inbox::absorb(store, &self.inbox, now_ms)?;
+        let mut absorbed = inbox::absorb(store, &self.inbox.folder, Waits::Soon, now_ms)?;
+        if let Some(shared) = self.inbox.shared.as_deref().filter(|_| reach == Reach::Far) {
+            absorbed += inbox::absorb(store, shared, Waits::Long, now_ms)?;
+        }
+        self.lost = inbox::lost(&self.inbox.folder, now_ms);
         let proc = Proc::system();
         self.scope = serde_json::to_string(proc.scope()).ok();
         let registry = registry::read(&self.registries, self.limits.entries_max);

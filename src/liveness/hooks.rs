@@ -2,7 +2,7 @@
 //!
 //! `lullwatch hook EVENT` runs inside the agent's turn. It must be quick, must never fail, and must
 //! print nothing, for an agent reads what a hook prints. So it never opens the store: it leaves one
-//! small file in `<state>/inbox/`, written beside and renamed, and the writer absorbs it. Of the
+//! small file in the inbox of that store, written beside and renamed, and the writer absorbs it. Of the
 //! hook's JSON only what names things is kept, nothing that was said or run.
 //! Payloads: formats/claude-and-codex.md sections 3.4 and 3.5.
 
@@ -11,7 +11,7 @@ mod inbox;
 mod payload;
 
 pub use config::{Settings, print_config};
-pub use inbox::{Refused, leave, read_inbox};
+pub use inbox::{Inbox, Lost, Refused, count_lost, forget_lost, leave, lost, read_inbox};
 pub use payload::parse;
 
 use std::io::Read;
@@ -25,8 +25,9 @@ use serde::{Deserialize, Serialize};
 use super::proc::Proc;
 use super::scope::Scope;
 
-/// The hook gives up after this long: with start and exit it stays below 250 ms.
-const DEADLINE: Duration = Duration::from_millis(180);
+/// The hook gives up after this long. It needs some milliseconds; but many may come at once on a
+/// busy machine, and an agent gives its hooks 1.5 s at the least.
+const DEADLINE: Duration = Duration::from_secs(1);
 
 /// An agent with hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,16 +153,23 @@ pub struct Event {
 }
 
 /// Records one event: `event` is its name, with `codex:` or `claude:` before it to say whose.
-/// Returns in time whatever happens, and says nothing: a hook that could not be recorded is one
-/// piece of evidence less, and no reason to disturb an agent.
-pub fn record_hook(stdin: impl Read + Send + 'static, state_dir: &Path, event: &str, now_ms: i64) {
-    let inbox = state_dir.join("inbox");
+/// Says nothing whatever happens: a hook that could not be recorded is one piece of evidence less,
+/// which is counted, and no reason to disturb an agent. It waits neither for an input that does not
+/// end nor for a disk that does not write.
+pub fn record_hook(stdin: impl Read + Send + 'static, inbox: &Path, event: &str, now_ms: i64) {
+    let scope = Proc::system().scope().clone();
+    // First of all, so that whatever comes in between leaves a trace.
+    let Ok(begun) = inbox::begin(inbox, now_ms, &scope) else {
+        let _uncounted = inbox::count_lost(inbox, now_ms);
+        return;
+    };
     let event = event.to_owned();
     let (done, wait) = mpsc::sync_channel(1);
-    // Reading may wait for ever, and so may a disk; the thread is left behind, and ends with us.
+    // The thread may be left behind, and ends with us.
     let worker = thread::Builder::new().name("hook".to_owned()).spawn(move || {
-        if let Some(event) = payload::parse(stdin, &event, now_ms, Proc::system().scope()) {
-            let _unrecorded = inbox::leave(&inbox, &event);
+        match payload::parse(stdin, &event, now_ms, &scope) {
+            Some(event) => _ = begun.finish(&event),
+            None => begun.discard(),
         }
         let _nobody_waits = done.send(());
     });

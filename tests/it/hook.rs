@@ -127,3 +127,44 @@ fn the_settings_are_printed_and_nobodys_file_is_changed() {
     assert_eq!(wrong.status.code(), Some(2));
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn the_settings_lead_to_the_store_that_was_asked_for() {
+    let home = tempfile::tempdir().unwrap();
+    let db = home.path().join("my state/x.db");
+    for by_env in [false, true] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lullwatch"));
+        command.env_clear().env("HOME", home.path()).current_dir(home.path());
+        if by_env {
+            command.env("LULLWATCH_DB", &db);
+        } else {
+            command.args(["--db", "my state/x.db"]);
+        }
+        let output = command.args(["hook", "--print-config", "codex"]).output().unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let call = json["hooks"]["Stop"][0]["hooks"][0]["command"].as_str().unwrap();
+        // As Codex calls it, from wherever it is.
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", call]).env_clear().env("HOME", home.path()).current_dir("/");
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        is_quiet(&told(shell, PAYLOAD.as_bytes()));
+    }
+    assert_eq!(fs::read_dir(home.path().join("my state/inbox/x.db")).unwrap().count(), 2);
+    assert_eq!(inbox(home.path()), 0);
+}
+
+#[test]
+fn of_many_at_once_none_is_lost_without_a_word() {
+    const HOOKS: usize = 200;
+    let home = tempfile::tempdir().unwrap();
+    let mut children: Vec<Child> =
+        (0..HOOKS).map(|_| hook(home.path(), &["Stop"]).spawn().unwrap()).collect();
+    for child in &mut children {
+        let _closed = child.stdin.take().unwrap().write_all(PAYLOAD.as_bytes());
+    }
+    for child in children {
+        is_quiet(&child.wait_with_output().unwrap());
+    }
+    // Each has left its event, or the file that it began.
+    assert_eq!(inbox(home.path()), HOOKS);
+}

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::bytes;
-use crate::app::Setting;
+use crate::app::{Setting, hook};
 use crate::liveness::Limits;
+use crate::liveness::hooks::{self, Inbox};
 use crate::liveness::proc::Proc;
 use crate::liveness::registry::{self, Claim, FolderState};
 use crate::mirror::discover::{self, Root, RootState, Scan};
@@ -35,7 +36,7 @@ pub(super) fn checks(setting: &Setting, mut store: Option<&mut Reader>) -> Vec<F
     }
     findings.push(registries(roots));
     findings.extend(locks(roots));
-    findings.extend(hooks(roots));
+    findings.extend(hook_settings(roots));
     findings.push(inbox(setting));
     findings
 }
@@ -162,7 +163,7 @@ fn locks(roots: &[Root]) -> Vec<Finding> {
 }
 
 /// Whether the agents call our hook, by their own settings files.
-fn hooks(roots: &[Root]) -> Vec<Finding> {
+fn hook_settings(roots: &[Root]) -> Vec<Finding> {
     let file = |root: &Root| match root.agent {
         Agent::Claude => Some((root.path.join("settings.json"), "claude")),
         Agent::Codex => Some((root.path.join("hooks.json"), "codex")),
@@ -170,8 +171,9 @@ fn hooks(roots: &[Root]) -> Vec<Finding> {
     };
     let each = |(path, agent): (PathBuf, &str)| {
         let text = read(&path).unwrap_or_default();
-        let events =
-            text.matches("lullwatch hook ").count() + text.matches("lullwatch' hook ").count();
+        // Between the program and its command may stand which store is meant.
+        let calls = |word: &&str| word.contains("lullwatch") && word.contains(" hook ");
+        let events = text.split('"').filter(calls).count();
         let count = i64::try_from(events).unwrap_or(i64::MAX);
         let subject = path.display().to_string();
         if events > 0 {
@@ -194,21 +196,33 @@ fn read(path: &Path) -> std::io::Result<String> {
 }
 
 fn inbox(setting: &Setting) -> Finding {
-    let folder = setting.state_folder().join("inbox");
+    let folder = Inbox::of(&setting.config.db).folder;
     let subject = folder.display().to_string();
-    match fs::read_dir(&folder) {
-        Ok(entries) => {
-            let waiting = entries.count();
-            let found = format!("{waiting} events of hooks wait for the writer");
-            let finding = Finding::fine("inbox", subject, found)
-                .with("waiting", i64::try_from(waiting).unwrap_or(i64::MAX));
-            if waiting > INBOX_FILES_MAX {
-                return finding.at(Level::Warning).advise("run `lullwatch --once`: it takes them");
-            }
-            finding
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+    match hooks::read_inbox(&folder, INBOX_FILES_MAX + 1, setting.clock.now_ms()) {
+        Ok(_) if !folder.is_dir() => {
             Finding::fine("inbox", subject, "not there: no hook has called yet")
+        }
+        Ok(files) => {
+            let waiting = files.iter().filter(|(_, event)| event.is_ok()).count();
+            let lost = hooks::lost(&folder);
+            let events = lost.map_or(0, |lost| lost.events);
+            let finding = |found: String| {
+                Finding::fine("inbox", subject.clone(), found)
+                    .with("waiting", i64::try_from(waiting).unwrap_or(i64::MAX))
+                    .with("lost", i64::try_from(events).unwrap_or(i64::MAX))
+            };
+            if let Some(lost) = lost {
+                let found = format!("{waiting} wait; {}", hook::lost_phrase(&folder, lost));
+                return finding(found).at(Level::Warning).advise(
+                    "let `lullwatch watch` run, which takes them; a day after the last they are \
+                     counted anew",
+                );
+            }
+            let found = finding(format!("{waiting} events of hooks wait for the writer"));
+            if waiting > INBOX_FILES_MAX {
+                return found.at(Level::Warning).advise("run `lullwatch --once`: it takes them");
+            }
+            found
         }
         Err(error) => Finding::fine("inbox", subject, error.to_string())
             .at(Level::Warning)

@@ -7,26 +7,67 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::liveness::hooks::{Event, HookAgent, Kind, read_inbox};
+use crate::app::hook::lost_phrase;
+use crate::liveness::hooks::{self, Event, HookAgent, Kind, Refused, read_inbox};
 use crate::store::evidence::{self, Evidence};
 use crate::store::{self, Store, Tx, merge, sessions};
 
 /// Files absorbed in one look.
 const FILES_MAX: usize = 2_000;
-/// An event waits so long for the session it names, ms.
-const WAIT_MS: i64 = 10 * 60_000;
+/// That events were lost is told for so long, ms; then they are counted anew.
+const LOST_TOLD_MS: i64 = 24 * 3_600_000;
+
+/// How long an event waits for the session it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waits {
+    /// Its transcript is about to be read.
+    Soon,
+    /// Another store may know it, and nobody says which.
+    Long,
+}
+
+impl Waits {
+    fn ms(self) -> i64 {
+        match self {
+            Self::Soon => 10 * 60_000,
+            Self::Long => 7 * 24 * 3_600_000,
+        }
+    }
+}
+
+/// What was lost of late, as a warning; what was lost long ago is forgotten.
+pub(super) fn lost(inbox: &Path, now_ms: i64) -> Option<String> {
+    let lost = hooks::lost(inbox)?;
+    if now_ms.saturating_sub(lost.last_ms) > LOST_TOLD_MS {
+        // Should it stay it is told again by nobody but doctor.
+        let _stays = hooks::forget_lost(inbox);
+        return None;
+    }
+    Some(lost_phrase(inbox, lost))
+}
 
 /// Takes in what lies in the inbox; returns how many rows that made.
-pub(super) fn absorb(store: &mut Store, inbox: &Path, now_ms: i64) -> store::Result<usize> {
+pub(super) fn absorb(
+    store: &mut Store,
+    inbox: &Path,
+    waits: Waits,
+    now_ms: i64,
+) -> store::Result<usize> {
     // What cannot be listed is not there, or not ours to read; doctor says which.
     let Ok(files) = read_inbox(inbox, FILES_MAX, now_ms) else { return Ok(0) };
     if files.is_empty() {
         return Ok(0);
     }
+    let is_lost = |event: &Result<Event, Refused>| *event == Err(Refused::Leftover);
+    let begun: Vec<PathBuf> =
+        files.iter().filter(|(_, event)| is_lost(event)).map(|(path, _)| path.clone()).collect();
     let (done, rows) = store.write(|tx| {
         let (mut done, mut rows) = (Vec::new(), 0);
         for (path, event) in files {
-            match event.as_ref().map_or(Ok(Taken::Useless), |event| take(tx, event, now_ms))? {
+            match event
+                .as_ref()
+                .map_or(Ok(Taken::Useless), |event| take(tx, event, waits, now_ms))?
+            {
                 Taken::Stored => {
                     rows += 1;
                     done.push(path);
@@ -37,6 +78,12 @@ pub(super) fn absorb(store: &mut Store, inbox: &Path, now_ms: i64) -> store::Res
         }
         Ok((done, rows))
     })?;
+    for path in begun {
+        // Each is counted once: by whoever removes it.
+        if fs::remove_file(path).is_ok() {
+            let _uncounted = hooks::count_lost(inbox, now_ms);
+        }
+    }
     remove(&done);
     Ok(rows)
 }
@@ -54,12 +101,12 @@ enum Taken {
     Waits,
 }
 
-fn take(tx: &Tx<'_>, event: &Event, now_ms: i64) -> store::Result<Taken> {
+fn take(tx: &Tx<'_>, event: &Event, waits: Waits, now_ms: i64) -> store::Result<Taken> {
     if !says_something(event.kind) {
         return Ok(Taken::Useless);
     }
     let Some((found, nested)) = resolve(tx, event)? else {
-        let waits = now_ms.saturating_sub(event.at_ms) <= WAIT_MS;
+        let waits = now_ms.saturating_sub(event.at_ms) <= waits.ms();
         return Ok(if waits { Taken::Waits } else { Taken::Useless });
     };
     // Of what happens inside a sub-agent only that the user is wanted is the session's business.

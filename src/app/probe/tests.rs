@@ -21,7 +21,7 @@ impl Bed {
         let root = |agent: Agent, name: &str| Root { agent, path: folder.path().join(name) };
         let roots =
             [root(Agent::Claude, "claude"), root(Agent::Codex, "codex"), root(Agent::Dsh, "dsh")];
-        let probe = Probe::new("h", folder.path(), &roots);
+        let probe = Probe::new("h", &folder.path().join("x.db"), &roots);
         Self { store: Store::in_memory(1).unwrap(), folder, probe }
     }
 
@@ -35,7 +35,7 @@ impl Bed {
     }
 
     fn leave(&self, event: &Event) {
-        leave(&self.folder.path().join("inbox"), event).unwrap();
+        leave(&self.inbox(), event).unwrap();
     }
 
     fn look(&mut self, now_ms: i64) -> Probed {
@@ -49,7 +49,11 @@ impl Bed {
     }
 
     fn waiting(&self) -> usize {
-        fs::read_dir(self.folder.path().join("inbox")).map_or(0, Iterator::count)
+        fs::read_dir(self.inbox()).map_or(0, Iterator::count)
+    }
+
+    fn inbox(&self) -> std::path::PathBuf {
+        self.folder.path().join("inbox/x.db")
     }
 }
 
@@ -102,8 +106,8 @@ fn an_event_of_an_unknown_session_waits_for_it_and_not_for_ever() {
 #[test]
 fn garbage_is_removed_unread() {
     let mut bed = Bed::new();
-    let inbox = bed.folder.path().join("inbox");
-    fs::create_dir(&inbox).unwrap();
+    let inbox = bed.inbox();
+    fs::create_dir_all(&inbox).unwrap();
     fs::write(inbox.join("1-garbage.json"), "{").unwrap();
     bed.look(NOW);
     assert_eq!(bed.waiting(), 0);
@@ -165,5 +169,48 @@ fn between_scans_there_are_looks_only_where_there_is_something_to_see() {
     assert!(bed.probe.wants_looks());
     let hints: Vec<PathBuf> = bed.probe.hint_folders().collect();
     let at = |name: &str| Path::new(bed.folder.path()).join(name);
-    assert_eq!(hints, [at("claude/sessions"), at("codex/thread-writer-locks"), at("inbox")]);
+    assert_eq!(hints, [at("claude/sessions"), at("codex/thread-writer-locks"), at("inbox/x.db")]);
+}
+
+#[test]
+fn what_hooks_left_when_all_stores_had_one_inbox_is_taken_by_who_knows_it() {
+    let mut bed = Bed::new();
+    let shared = bed.folder.path().join("inbox");
+    let id = bed.session("claude", "s", None);
+    leave(&shared, &event(Kind::SessionEnd, "s")).unwrap();
+    let of_another = leave(&shared, &event(Kind::SessionEnd, "of another store")).unwrap();
+    bed.look(NOW + 24 * 3_600_000);
+    assert_eq!(bed.hooks(id), ["SessionEnd hook Some(0)"]);
+    assert!(of_another.exists(), "another store may know it");
+    bed.look(NOW + 8 * 24 * 3_600_000);
+    assert!(!of_another.exists(), "nobody came for it");
+}
+
+#[test]
+fn an_event_that_was_begun_and_never_finished_was_lost() {
+    let mut bed = Bed::new();
+    fs::create_dir_all(bed.inbox()).unwrap();
+    fs::write(bed.inbox().join(format!(".{NOW:015}-0-7-0.tmp")), "").unwrap();
+    bed.look(NOW + 60_000);
+    assert_eq!(crate::liveness::hooks::lost(&bed.inbox()), None, "its hook may be at it");
+    bed.look(NOW + 60_001);
+    bed.look(NOW + 60_002);
+    assert_eq!(crate::liveness::hooks::lost(&bed.inbox()).map(|lost| lost.events), Some(1));
+    assert_eq!(bed.waiting(), 1, "only the count is left");
+}
+
+#[test]
+fn events_that_were_lost_are_told_for_a_day() {
+    let mut bed = Bed::new();
+    fs::create_dir_all(bed.inbox()).unwrap();
+    let lost = fs::File::create(bed.inbox().join("lost")).unwrap();
+    lost.set_len(439).unwrap();
+    let at = std::time::UNIX_EPOCH + std::time::Duration::from_millis(NOW.cast_unsigned());
+    lost.set_modified(at).unwrap();
+    bed.look(NOW + 1_000);
+    let told: Vec<String> = bed.probe.warnings().collect();
+    assert!(told.iter().any(|told| told.starts_with("439 events of hooks were lost")), "{told:?}");
+    bed.look(NOW + 25 * 3_600_000);
+    assert_eq!(bed.probe.warnings().count(), 0);
+    assert!(!bed.inbox().join("lost").exists());
 }

@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::{HookAgent, Kind};
 
-/// Seconds after which an agent may give the hook up; it needs a quarter of one.
-const TIMEOUT_S: u32 = 5;
+/// Seconds after which an agent may give the hook up; it gives up itself after one. Codex lets no
+/// hook at the end of a session have more than three, and says so at each start.
+const TIMEOUT_S: u32 = 3;
 
 /// Settings to add, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +18,9 @@ pub struct Settings {
     pub hint: &'static str,
 }
 
-/// The settings for an agent; `program` is how it calls us.
-pub fn print_config(agent: HookAgent, program: &str) -> Settings {
+/// The settings for an agent; `program` is how it calls us: a program and the arguments that say of
+/// which store.
+pub fn print_config(agent: HookAgent, program: &[String]) -> Settings {
     let (kinds, prefix, hint): (&[Kind], _, _) = match agent {
         HookAgent::Claude => (
             &[
@@ -49,9 +51,11 @@ pub fn print_config(agent: HookAgent, program: &str) -> Settings {
              also need `codex_hooks = true` under `[features]` in config.toml",
         ),
     };
+    let program: Vec<String> = program.iter().map(|word| quote(word)).collect();
+    let program = program.join(" ");
     let mut hooks = Map::new();
     for kind in kinds {
-        let command = format!("{} hook {prefix}{}", quote(program), kind.name());
+        let command = format!("{program} hook {prefix}{}", kind.name());
         let hook = json!({ "type": "command", "command": command, "timeout": TIMEOUT_S });
         hooks.insert(kind.name().to_owned(), json!([{ "hooks": [hook] }]));
     }
@@ -60,10 +64,10 @@ pub fn print_config(agent: HookAgent, program: &str) -> Settings {
 }
 
 /// One word for a shell.
-fn quote(program: &str) -> String {
+fn quote(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+".contains(letter);
-    if program.chars().all(plain) && !program.is_empty() {
-        return program.to_owned();
+    if word.chars().all(plain) && !word.is_empty() {
+        return word.to_owned();
     }
-    format!("'{}'", program.replace('\'', r"'\''"))
+    format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -167,7 +167,7 @@ fn a_pipe_that_stays_open_behind_the_object_does_not_matter() {
     let state = tempfile::tempdir().unwrap();
     let (keeps_open, closed) = channel();
     let bytes = io::Cursor::new(br#"{"session_id":"s","reason":"clear"}"#.to_vec());
-    record_hook(Open { bytes, closed }, state.path(), "SessionEnd", NOW_MS);
+    record_hook(Open { bytes, closed }, &state.path().join("inbox"), "SessionEnd", NOW_MS);
     let (_, read) = events_in(state.path()).pop().unwrap();
     let read = read.unwrap();
     assert_eq!((read.kind, read.reason.as_deref()), (Kind::SessionEnd, Some("clear")));
@@ -181,7 +181,7 @@ fn a_hook_that_hears_nothing_gives_up_in_time() {
     let (keeps_open, closed) = channel();
     // It returns although the other end is still there, so it did not wait for it.
     let bytes = io::Cursor::new(b"{".to_vec());
-    record_hook(Open { bytes, closed }, state.path(), "Stop", NOW_MS);
+    record_hook(Open { bytes, closed }, &state.path().join("inbox"), "Stop", NOW_MS);
     assert_eq!(events_in(state.path()), []);
     drop(keeps_open);
 }
@@ -193,8 +193,8 @@ fn a_hook_never_fails() {
     fs::write(&file, "").unwrap();
     // No folder can be made below a file.
     record_hook(&br#"{"session_id":"s"}"#[..], &file, "Stop", NOW_MS);
-    record_hook(io::empty(), state.path(), "Stop", NOW_MS);
-    record_hook(&b"\xff\xfe{"[..], state.path(), "codex:", i64::MIN);
+    record_hook(io::empty(), &state.path().join("inbox"), "Stop", NOW_MS);
+    record_hook(&b"\xff\xfe{"[..], &state.path().join("inbox"), "codex:", i64::MIN);
     assert_eq!(events_in(state.path()), []);
 }
 
@@ -202,9 +202,12 @@ fn a_hook_never_fails() {
 fn settings_call_the_hook_for_each_event() {
     for agent in [HookAgent::Claude, HookAgent::Codex] {
         assert_eq!(HookAgent::from_word(agent.word()), Some(agent));
-        let settings = print_config(agent, "lullwatch");
+        let settings = print_config(agent, &["lullwatch".to_owned()]);
         let json: serde_json::Value = serde_json::from_str(&settings.json).unwrap();
         for (name, groups) in json["hooks"].as_object().unwrap() {
+            let seconds = groups[0]["hooks"][0]["timeout"].as_u64().unwrap();
+            assert!(seconds <= 3, "Codex gives the end of a session no more, and complains");
+            assert!(DEADLINE < Duration::from_secs(seconds));
             let command = groups[0]["hooks"][0]["command"].as_str().unwrap();
             let given = command.strip_prefix("lullwatch hook ").unwrap();
             let read = parsed(r#"{"session_id":"s"}"#, given).unwrap();
@@ -212,6 +215,75 @@ fn settings_call_the_hook_for_each_event() {
         }
         assert!(settings.json.contains("SessionEnd"));
     }
-    let odd = print_config(HookAgent::Codex, "/a b/it's").json;
-    assert!(odd.contains(r"'/a b/it'\\''s' hook codex:Stop"), "{odd}");
+    let odd = ["/a b/it's", "--db", "/my state/x.db"].map(str::to_owned);
+    let odd = print_config(HookAgent::Codex, &odd).json;
+    assert!(odd.contains(r"'/a b/it'\\''s' --db '/my state/x.db' hook codex:Stop"), "{odd}");
+}
+
+#[test]
+fn each_store_has_an_inbox_of_its_own() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path().canonicalize().unwrap();
+    let of = |name: &str| Inbox::of(&state.join(name));
+    let (inbox, its) = (state.join("inbox"), state.join("inbox/x.db"));
+    assert_eq!(of("lullwatch.db"), Inbox { folder: inbox.clone(), shared: None });
+    // What hooks left where all stores had one inbox may be anybody's.
+    assert_eq!(of("x.db"), Inbox { folder: its.clone(), shared: Some(inbox) });
+    for name in ["x.db", "lullwatch.db"] {
+        fs::write(state.join(name), "").unwrap();
+    }
+    assert_eq!(of("x.db"), Inbox { folder: its.clone(), shared: None });
+    std::os::unix::fs::symlink(state.join("x.db"), state.join("y.db")).unwrap();
+    assert_eq!(of("y.db").folder, its, "by whatever name it is called");
+    leave(&its, &event(Kind::Stop)).unwrap();
+    assert_eq!(read_inbox(&of("lullwatch.db").folder, 9, NOW_MS).unwrap(), []);
+}
+
+#[test]
+fn what_cannot_be_recorded_is_counted() {
+    let state = tempfile::tempdir().unwrap();
+    let inbox = state.path().join("inbox");
+    assert_eq!(lost(&inbox), None);
+    // No file can be made under this name: a folder has it.
+    let scope = Proc::system().scope().clone();
+    let stem = format!("{NOW_MS:015}-{:x}-{}", scope.pid_ns.unwrap_or(0), std::process::id());
+    for number in 0..1_000 {
+        fs::create_dir_all(inbox.join(format!(".{stem}-{number}.tmp"))).unwrap();
+    }
+    for _ in 0..2 {
+        record_hook(&br#"{"session_id":"s"}"#[..], &inbox, "Stop", NOW_MS);
+    }
+    assert_eq!(lost(&inbox).map(|lost| lost.events), Some(2));
+    let other_ms = NOW_MS + 1;
+    record_hook(&b"{}"[..], &inbox, "Stop", other_ms);
+    assert_eq!(lost(&inbox).map(|lost| lost.events), Some(2), "what names no session is no loss");
+    assert_eq!(read_inbox(&inbox, 9, NOW_MS + 70_000).unwrap(), []);
+    forget_lost(&inbox).unwrap();
+    assert_eq!(lost(&inbox), None);
+}
+
+#[test]
+fn a_hook_that_did_not_get_to_its_end_leaves_a_trace() {
+    let state = tempfile::tempdir().unwrap();
+    let (keeps_open, closed) = channel();
+    let bytes = io::Cursor::new(br#"{"session_id":"s""#.to_vec());
+    record_hook(Open { bytes, closed }, state.path(), "Stop", NOW_MS);
+    let later = read_inbox(state.path(), 9, NOW_MS + 60_001).unwrap();
+    let read: Vec<_> = later.into_iter().map(|(_, event)| event).collect();
+    assert_eq!(read, [Err(Refused::Leftover)]);
+    drop(keeps_open);
+}
+
+#[test]
+fn a_full_inbox_takes_no_more_and_an_event_that_is_there_is_never_taken_back() {
+    let inbox = tempfile::tempdir().unwrap();
+    for number in 0..10_000 {
+        fs::write(inbox.path().join(format!("{number}.json")), "").unwrap();
+    }
+    assert!(leave(inbox.path(), &event(Kind::Stop)).is_err());
+    assert_eq!(lost(inbox.path()).map(|lost| lost.events), Some(1));
+    for number in 0..2 {
+        fs::remove_file(inbox.path().join(format!("{number}.json"))).unwrap();
+    }
+    assert!(leave(inbox.path(), &event(Kind::Stop)).unwrap().exists());
 }
