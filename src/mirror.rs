@@ -192,7 +192,7 @@ impl Mirror {
         let reading = self.reading.iter().map(|reading| &reading.found);
         let mut backlog = Backlog::default();
         for found in self.queue.iter().chain(reading) {
-            let done = self.known.get(&found.path).map_or(0, |known| known.cursor.frame_at);
+            let done = self.known.get(&found.path).map_or(0, Known::done_bytes);
             backlog.files += 1;
             backlog.bytes += u64::try_from(found.stat.size).unwrap_or(0).saturating_sub(done);
         }
@@ -331,9 +331,14 @@ impl Mirror {
             for (batch, _, _) in &batches {
                 let changed = commit::write(tx, &host, batch, now_ms)?;
                 generations.push(changed.as_ref().map(|changed| changed.generation));
-                if let Some(changed) = changed {
+                let Some(changed) = changed else { continue };
+                rows += changed.rows;
+                if changed.reread {
+                    // What is news in this step is merged apart from what is none.
+                    commit::merge(tx, &std::mem::take(&mut sessions))?;
+                    commit::merge_reread(tx, &changed.sessions)?;
+                } else {
                     sessions.extend(changed.sessions);
-                    rows += changed.rows;
                 }
             }
             commit::merge(tx, &sessions)?;
@@ -347,18 +352,9 @@ impl Mirror {
                 self.again(store, found)?;
                 continue;
             };
-            let known = Known {
-                generation,
-                agent: Some(batch.agent),
-                place: Some(batch.place),
-                stem: batch.stem,
-                cursor: batch.to,
-                gone: false,
-            };
-            self.known.insert(found.path, known);
+            self.remember_read(batch, found, generation);
             if let Some(reading) = self.reading.as_mut().filter(|_| !end) {
-                reading.generation = Some(generation);
-                reading.replaces = None;
+                reading.goes_on(generation);
             }
         }
         Ok(())
@@ -370,9 +366,8 @@ impl Mirror {
             self.reading = None;
         }
         self.searched.remove(&found.path);
-        let path = found.path.as_os_str().as_bytes();
-        match store.read(|tx| files::live_file(tx, path))? {
-            Some(row) => self.known.insert(found.path.clone(), Known::from(row)),
+        match known::load_one(store, &found.path)? {
+            Some(known) => self.known.insert(found.path.clone(), known),
             None => self.known.remove(&found.path),
         };
         if let Ok(meta) = fs::metadata(&found.path) {
@@ -433,21 +428,23 @@ impl Mirror {
         found: Found,
         start: Start,
     ) -> store::Result<io::Result<Option<Reading>>> {
-        let fresh = || State::new(found.agent, &found.hint);
-        let (start, state) = match start {
-            Start::At { generation: Some(id), opened, cursor, seen, replaces } => {
-                let stored = store.read(|tx| files::state(tx, id))?;
-                match stored.and_then(|json| serde_json::from_str(&json).ok()) {
-                    Some(state) => {
-                        let generation = Some(id);
-                        (Start::At { opened, cursor, seen, generation, replaces }, state)
-                    }
-                    None => (Start::afresh(opened, Some(id)), fresh()),
+        let known = self.known.get(&found.path);
+        let stored = match start.generation() {
+            Some(id) => store.read(|tx| files::state(tx, id))?,
+            None => None,
+        };
+        let stored = stored.and_then(|json| serde_json::from_str(&json).ok());
+        let start = match (start, known) {
+            (Start::At { generation: Some(_), opened, .. }, Some(known)) if stored.is_none() => {
+                match Start::again(opened, known, None) {
+                    Ok(start) => start,
+                    Err(error) => return Ok(Err(error)),
                 }
             }
-            start @ (Start::At { .. } | Start::Unfinished { .. }) => (start, fresh()),
+            (start, _) => start,
         };
-        Ok(Reading::new(found, start, state, self.limits))
+        let state = stored.unwrap_or_else(|| State::new(found.agent, &found.hint));
+        Ok(Reading::new(found, start, state, known, self.limits))
     }
 
     /// Files that could not be read or seen since the last scan, each with what was wrong.

@@ -16,6 +16,7 @@ pub mod display;
 pub mod dsh;
 pub mod facts;
 pub mod json;
+mod reading;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod zframe;

@@ -67,6 +67,7 @@ mod tests {
             child_activity_ms: None,
             sign_of_life_ms: None,
             anchored_ms: None,
+            reread_ms: None,
             status: None,
             status_since_ms: None,
             basis: None,

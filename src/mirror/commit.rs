@@ -9,6 +9,7 @@ use super::plan::Cursor;
 use super::read::hash;
 use crate::source::facts::Facts;
 use crate::source::{Agent, Flaws, Of, Place, Record, SessionKey, Tokens, What};
+use crate::store::files::Counts;
 use crate::store::{self, Tx, files, ingest, merge};
 
 /// A contiguous part of one file, read and parsed.
@@ -16,8 +17,8 @@ use crate::store::{self, Tx, files, ingest, merge};
 pub struct Batch {
     /// The generation it continues; `None`: it begins one.
     pub generation: Option<i64>,
-    /// The generation whose place it takes.
-    pub replaces: Option<i64>,
+    /// Whose place it takes.
+    pub replaces: Replaces,
     /// Root id.
     pub root_id: i64,
     /// When the file was first seen, ms.
@@ -42,6 +43,29 @@ pub struct Batch {
     pub damaged: u64,
 }
 
+/// Whose place a generation takes, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replaces {
+    /// Nobody's: the file is new, or it goes on.
+    Nothing,
+    /// At once that of this generation: the file holds something else now.
+    AtOnce(i64),
+    /// The same bytes, read anew.
+    WhenRead(Rereading),
+}
+
+/// A file read anew because its agent's adapter has learnt something since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rereading {
+    /// The generation that counts until then.
+    pub old: i64,
+    /// How far that one was read, bytes: what lies behind is news, and read when they have changed
+    /// places.
+    pub position: u64,
+    /// This batch reaches it.
+    pub done: bool,
+}
+
 /// Lines in a row of which the file tells the same session. Nearly always there is one; a file whose
 /// first lines tell none, or that tells another later, must not depend on where batches end.
 #[derive(Debug, Default)]
@@ -61,6 +85,8 @@ pub struct Changed {
     pub generation: i64,
     /// Sessions that are to be merged anew.
     pub sessions: BTreeSet<i64>,
+    /// What changed of them was in the file all along.
+    pub reread: bool,
     /// Message rows inserted.
     pub rows: u64,
 }
@@ -81,12 +107,50 @@ pub fn write(
         writer.part(part, damaged, now_ms, &mut changed)?;
     }
     writer.finish(&mut changed)?;
+    if let Replaces::WhenRead(rereading) = batch.replaces {
+        changed.reread = true;
+        changed.sessions.clear();
+        if rereading.done {
+            change_places(tx, rereading.old, generation, &mut changed.sessions)?;
+        }
+    }
     Ok(Some(changed))
+}
+
+/// Lets a generation count that was read anew: until now nobody looked to it.
+fn change_places(
+    tx: &Tx<'_>,
+    old: i64,
+    new: i64,
+    sessions: &mut BTreeSet<i64>,
+) -> store::Result<()> {
+    named_by(tx, old, sessions)?;
+    files::change_places(tx, old, new)?;
+    for (session, key) in ingest::keys_of(tx, new)? {
+        share(tx, session, key, sessions)?;
+    }
+    named_by(tx, new, sessions)
+}
+
+/// Marks those who hold the same tokens, now that this session does.
+fn share(tx: &Tx<'_>, session: i64, key: i64, sessions: &mut BTreeSet<i64>) -> store::Result<()> {
+    // Of further holders each became one beside a rival, and is marked already.
+    if let Some(other) = ingest::rival(tx, session, key)? {
+        ingest::set_shares(tx, session)?;
+        ingest::set_shares(tx, other)?;
+        sessions.insert(other);
+    }
+    Ok(())
 }
 
 /// Moves the cursor, or begins the generation with it.
 fn generation(tx: &Tx<'_>, batch: &Batch, changed: &mut Changed) -> store::Result<Option<i64>> {
     let advance = advance(batch);
+    if let Replaces::WhenRead(Rereading { old, position, .. }) = batch.replaces
+        && !files::stands_at(tx, old, &batch.path, position.cast_signed())?
+    {
+        return Ok(None);
+    }
     if let Some(id) = batch.generation {
         if files::is_gone(tx, id)? {
             // It is back, for every session it tells of.
@@ -95,9 +159,17 @@ fn generation(tx: &Tx<'_>, batch: &Batch, changed: &mut Changed) -> store::Resul
         let moved = files::advance(tx, id, &batch.path, batch.from.cast_signed(), &advance)?;
         return Ok(moved.then_some(id));
     }
-    if let Some(old) = batch.replaces {
-        retire(tx, old, &mut changed.sessions)?;
-    }
+    let (replaces, counts) = match batch.replaces {
+        Replaces::Nothing => (None, Counts::AtOnce),
+        Replaces::AtOnce(old) => {
+            retire(tx, old, &mut changed.sessions)?;
+            (Some(old), Counts::AtOnce)
+        }
+        Replaces::WhenRead(rereading) => {
+            files::drop_rereading(tx, rereading.old)?;
+            (Some(rereading.old), Counts::Later)
+        }
+    };
     let new = files::NewFile {
         root_id: batch.root_id,
         agent: batch.agent.word(),
@@ -105,7 +177,9 @@ fn generation(tx: &Tx<'_>, batch: &Batch, changed: &mut Changed) -> store::Resul
         path: &batch.path,
         stem: &batch.stem,
         first_seen_ms: batch.first_seen_ms,
-        replaces: batch.replaces,
+        replaces,
+        counts,
+        reading: batch.agent.reading_version(),
     };
     let Some(id) = files::insert(tx, &new)? else { return Ok(None) };
     let moved = files::advance(tx, id, &batch.path, 0, &advance)?;
@@ -115,10 +189,15 @@ fn generation(tx: &Tx<'_>, batch: &Batch, changed: &mut Changed) -> store::Resul
 /// Ends a generation, and names the sessions that looked to it: for facts, for a title, or for
 /// tokens that now count elsewhere.
 pub fn retire(tx: &Tx<'_>, generation: i64, sessions: &mut BTreeSet<i64>) -> store::Result<()> {
+    named_by(tx, generation, sessions)?;
+    files::retire(tx, generation)
+}
+
+fn named_by(tx: &Tx<'_>, generation: i64, sessions: &mut BTreeSet<i64>) -> store::Result<()> {
     sessions.extend(files::sessions_of(tx, generation)?);
     sessions.extend(ingest::titled_by(tx, generation)?);
     sessions.extend(ingest::sharers_of(tx, generation)?);
-    files::retire(tx, generation)
+    Ok(())
 }
 
 fn advance(batch: &Batch) -> files::Advance {
@@ -256,12 +335,7 @@ impl Writer<'_> {
     fn finish(self, changed: &mut Changed) -> store::Result<()> {
         for ((session, key), used) in self.usage {
             ingest::add_usage(self.tx, self.generation, session, key, used)?;
-            // Of further holders each became one beside a rival, and is marked already.
-            if let Some(other) = ingest::rival(self.tx, session, key)? {
-                ingest::set_shares(self.tx, session)?;
-                ingest::set_shares(self.tx, other)?;
-                changed.sessions.insert(other);
-            }
+            share(self.tx, session, key, &mut changed.sessions)?;
         }
         Ok(())
     }
@@ -272,6 +346,24 @@ fn key_of(own: &SessionKey, of: &Of) -> SessionKey {
         Of::File => own.clone(),
         Of::Inline(id) => SessionKey::child(id.clone(), own.native.clone()),
     }
+}
+
+/// The same for what was in the files all along: a newer activity that only a newer reading told is
+/// noted as no news, of the sessions above too.
+pub fn merge_reread(tx: &Tx<'_>, sessions: &BTreeSet<i64>) -> store::Result<()> {
+    let mut family = sessions.clone();
+    for session in sessions {
+        family.extend(merge::ancestors(tx, *session)?);
+    }
+    let mut before = Vec::with_capacity(family.len());
+    for session in family {
+        before.push((session, merge::last_activity_ms(tx, session)?));
+    }
+    merge(tx, sessions)?;
+    for (session, activity_ms) in before {
+        merge::note_reread(tx, session, activity_ms)?;
+    }
+    Ok(())
 }
 
 /// Merges sessions anew, lets sub-agents' activity climb, and settles again who counts the tokens

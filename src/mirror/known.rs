@@ -2,12 +2,35 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 
+use super::Mirror;
+use super::commit::{Batch, Replaces};
+use super::discover::Found;
 use super::plan::{Cursor, Stat};
 use crate::source::{Agent, Place};
 use crate::store::{self, Store, files};
+
+impl Mirror {
+    /// Remembers what a committed batch has read.
+    pub(super) fn remember_read(&mut self, batch: Batch, found: Found, generation: i64) {
+        if let Replaces::WhenRead(rereading) = batch.replaces
+            && !rereading.done
+        {
+            if let Some(known) = self.known.get_mut(&found.path) {
+                known.again = Some((generation, batch.to));
+            }
+            return;
+        }
+        let changed_places = matches!(batch.replaces, Replaces::WhenRead(_));
+        self.known.insert(found.path.clone(), Known::read(batch, generation));
+        if changed_places && self.is_news(&found) {
+            // What lies behind the place to which it was read before.
+            self.queue.push_front(found);
+        }
+    }
+}
 
 #[derive(Debug, Clone)]
 pub(super) struct Known {
@@ -17,12 +40,69 @@ pub(super) struct Known {
     pub(super) stem: String,
     pub(super) cursor: Cursor,
     pub(super) gone: bool,
+    /// By which version of the adapter it was read.
+    reading: i64,
+    /// What has been read anew in its place so far: generation and cursor.
+    pub(super) again: Option<(i64, Cursor)>,
+}
+
+impl Known {
+    /// A generation read by this program.
+    pub(super) fn read(batch: Batch, generation: i64) -> Self {
+        Self {
+            generation,
+            agent: Some(batch.agent),
+            place: Some(batch.place),
+            stem: batch.stem,
+            cursor: batch.to,
+            gone: false,
+            reading: batch.agent.reading_version(),
+            again: None,
+        }
+    }
+
+    /// Whether an older program read it, which knew less.
+    pub(super) fn is_outdated(&self) -> bool {
+        self.agent.is_some_and(|agent| self.reading < agent.reading_version())
+    }
+
+    /// Bytes of the file that need not be read any more.
+    pub(super) fn done_bytes(&self) -> u64 {
+        let again = || self.again.map_or(0, |(_, cursor)| cursor.frame_at);
+        if self.is_outdated() { again() } else { self.cursor.frame_at }
+    }
+
+    /// Takes up what has been read anew in its place, unless another adapter has read that.
+    fn take_up(&mut self, again: &Self) {
+        if !again.is_outdated() {
+            self.again = Some((again.generation, again.cursor));
+        }
+    }
 }
 
 /// All files the store knows, by path.
 pub(super) fn load_known(store: &mut Store) -> store::Result<HashMap<PathBuf, Known>> {
-    let rows = store.read(files::live_files)?;
-    Ok(rows.into_iter().map(|row| (path_of(row.path.clone()), Known::from(row))).collect())
+    let (rows, again) = store.read(|tx| Ok((files::live_files(tx)?, files::rereadings(tx)?)))?;
+    let mut known: HashMap<PathBuf, Known> =
+        rows.into_iter().map(|row| (path_of(row.path.clone()), Known::from(row))).collect();
+    for row in again {
+        if let Some(live) = known.get_mut(&path_of(row.path.clone())) {
+            live.take_up(&Known::from(row));
+        }
+    }
+    Ok(known)
+}
+
+/// One file the store knows.
+pub(super) fn load_one(store: &mut Store, path: &Path) -> store::Result<Option<Known>> {
+    let path = path.as_os_str().as_bytes();
+    let (row, again) =
+        store.read(|tx| Ok((files::live_file(tx, path)?, files::rereading(tx, path)?)))?;
+    let mut known = row.map(Known::from);
+    if let (Some(known), Some(again)) = (&mut known, again) {
+        known.take_up(&Known::from(again));
+    }
+    Ok(known)
 }
 
 fn path_of(bytes: Vec<u8>) -> PathBuf {
@@ -48,6 +128,8 @@ impl From<files::FileRow> for Known {
             stem: row.stem,
             cursor,
             gone: row.gone_ms.is_some(),
+            reading: row.reading,
+            again: None,
         }
     }
 }

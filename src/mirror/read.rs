@@ -60,6 +60,11 @@ impl Opened {
         Ok(found.filter(|seen| seen.windows() == (cursor.head, cursor.tail)))
     }
 
+    /// How it is read.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
     /// Raw bytes from an offset on; empty at the end.
     pub fn read_chunk(&self, at: u64) -> io::Result<Vec<u8>> {
         let mut chunk = vec![0; CHUNK_BYTES];

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-use super::commit::{Batch, Part};
+use super::commit::{Batch, Part, Replaces, Rereading};
 use super::discover::Found;
 use super::frames::Mark;
 use super::place::Encoding;
@@ -38,8 +38,10 @@ pub(super) enum Start {
         seen: Seen,
         /// The generation that goes on.
         generation: Option<i64>,
-        /// The generation whose place a new one takes.
-        replaces: Option<i64>,
+        /// Whose place it takes.
+        replaces: Replaces,
+        /// Behind it nothing is read for now, decoded bytes.
+        until: Option<u64>,
     },
 }
 
@@ -58,8 +60,13 @@ impl Start {
             None => None,
         };
         let (Some(known), Some(seen)) = (known, seen) else {
-            return Ok(Self::afresh(opened, known.map(|known| known.generation)));
+            let replaces =
+                known.map_or(Replaces::Nothing, |known| Replaces::AtOnce(known.generation));
+            return Ok(Self::afresh(opened, replaces));
         };
+        if known.is_outdated() || known.again.is_some() {
+            return Self::again(opened, known, known.again);
+        }
         let cursor = known.cursor;
         if let Some((position, to)) = searched.filter(|_| found.encoding == Encoding::Plain)
             && position == cursor.position
@@ -72,13 +79,48 @@ impl Start {
         }
         let generation = Some(known.generation);
         let cursor = Box::new(cursor);
-        Ok(Self::At { opened, cursor, seen, generation, replaces: None })
+        let replaces = Replaces::Nothing;
+        Ok(Self::At { opened, cursor, seen, generation, replaces, until: None })
     }
 
-    /// From the first byte, in place of what was read before, if anything was.
-    pub(super) fn afresh(opened: Opened, replaces: Option<i64>) -> Self {
+    /// The generation that goes on.
+    pub(super) fn generation(&self) -> Option<i64> {
+        match self {
+            Self::At { generation, .. } => *generation,
+            Self::Unfinished { .. } => None,
+        }
+    }
+
+    /// From the first byte.
+    fn afresh(opened: Opened, replaces: Replaces) -> Self {
         let (cursor, seen) = (Box::default(), Seen::default());
-        Self::At { opened, cursor, seen, generation: None, replaces }
+        Self::At { opened, cursor, seen, generation: None, replaces, until: None }
+    }
+
+    /// The same bytes anew, since the adapter has learnt something: what they said stands until all
+    /// of them have been read. `begun` is how far that has come.
+    pub(super) fn again(
+        opened: Opened,
+        known: &Known,
+        begun: Option<(i64, Cursor)>,
+    ) -> io::Result<Self> {
+        let position = known.cursor.position;
+        let rereading = Rereading { old: known.generation, position, done: false };
+        let replaces = Replaces::WhenRead(rereading);
+        // What lies behind is news, which is told as such when this is done. A compressed file that
+        // has not changed is read to its end, where its damage is counted.
+        let whole = plan::plan(&known.cursor, &opened.stat) == Plan::Unchanged
+            && opened.encoding() != Encoding::Plain;
+        let until = (!whole).then_some(position);
+        if let Some((generation, cursor)) = begun
+            && cursor.position <= position
+            && let Some(seen) = opened.resume(&cursor)?
+        {
+            let (cursor, generation) = (Box::new(cursor), Some(generation));
+            return Ok(Self::At { opened, cursor, seen, generation, replaces, until });
+        }
+        let (cursor, seen) = (Box::default(), Seen::default());
+        Ok(Self::At { opened, cursor, seen, generation: None, replaces, until })
     }
 }
 
@@ -109,7 +151,11 @@ pub(super) struct Origin {
 pub(super) struct Reading {
     pub(super) found: Found,
     pub(super) generation: Option<i64>,
-    pub(super) replaces: Option<i64>,
+    pub(super) replaces: Replaces,
+    /// Behind it nothing is read for now, decoded bytes.
+    until: Option<u64>,
+    /// It is what it was when it was last read to its end.
+    unchanged: bool,
     /// Bytes read in a row, for fairness.
     pub(super) turn_bytes: u64,
     began: u64,
@@ -132,16 +178,21 @@ impl Reading {
         found: Found,
         start: Start,
         state: State,
+        known: Option<&Known>,
         limits: Limits,
     ) -> io::Result<Option<Self>> {
-        let Start::At { opened, cursor, seen, generation, replaces } = start else {
+        let Start::At { opened, cursor, seen, generation, replaces, until } = start else {
             return Ok(None);
         };
+        let unchanged =
+            known.is_some_and(|known| plan::plan(&known.cursor, &opened.stat) == Plan::Unchanged);
         let chunks = opened.into_chunks(&cursor, seen.clone(), limits.chunk_bytes)?;
         Ok(Some(Self {
             found,
             generation,
             replaces,
+            until,
+            unchanged,
             turn_bytes: 0,
             began: cursor.position,
             from: cursor.position,
@@ -153,6 +204,14 @@ impl Reading {
             read: seen.clone(),
             done: seen,
         }))
+    }
+
+    /// Goes on with what a batch has begun or continued.
+    pub(super) fn goes_on(&mut self, generation: i64) {
+        self.generation = Some(generation);
+        if let Replaces::AtOnce(_) = self.replaces {
+            self.replaces = Replaces::Nothing;
+        }
     }
 
     /// Whether a line was completed since it was taken up. Before that it must not give way: what was
@@ -185,9 +244,14 @@ impl Reading {
         let mut chunk = Vec::new();
         while !end && bytes < limits.step_bytes && parts.records < limits.step_records {
             end = !self.chunks.next_into(&mut chunk)?;
+            let before = self.splitter.position() + self.splitter.pending_bytes();
+            if let Some(until) = self.until {
+                let left = usize::try_from(until.saturating_sub(before)).unwrap_or(usize::MAX);
+                end |= chunk.len() >= left;
+                chunk.truncate(left);
+            }
             bytes += chunk.len();
             let state = &mut self.state;
-            let before = self.splitter.position() + self.splitter.pending_bytes();
             self.splitter.feed(&chunk, |line| {
                 work.lines_parsed += 1;
                 parts.take(state, line);
@@ -198,6 +262,9 @@ impl Reading {
         self.turn_bytes += bytes as u64;
         let to = self.cursor(end);
         let damaged = self.mark.damaged - self.damaged_told;
+        if let Replaces::WhenRead(rereading) = &mut self.replaces {
+            rereading.done = end;
+        }
         self.damaged_told = self.mark.damaged;
         let batch = Batch {
             generation: self.generation,
@@ -243,7 +310,8 @@ impl Reading {
             Encoding::ZstdStream => (0, 0, &self.done),
         };
         let (head, tail) = seen.windows();
-        let stat = if end { self.chunks.opened.stat } else { Stat::default() };
+        let to_its_end = end && (self.until.is_none() || self.unchanged);
+        let stat = if to_its_end { self.chunks.opened.stat } else { Stat::default() };
         let in_damage = self.mark.in_damage;
         Cursor { stat, position, frame_at, frame_position, in_damage, head, tail }
     }

@@ -23,7 +23,11 @@ impl Mirror {
     /// Whether a file holds something not yet read.
     pub(super) fn is_news(&self, found: &Found) -> bool {
         match self.known.get(&found.path) {
-            Some(known) => known.gone || plan::plan(&known.cursor, &found.stat) != Plan::Unchanged,
+            Some(known) => {
+                known.gone
+                    || known.is_outdated()
+                    || plan::plan(&known.cursor, &found.stat) != Plan::Unchanged
+            }
             None => true,
         }
     }

@@ -166,6 +166,9 @@ impl Goal<'_> {
     /// It ended at or before its root's first pass. A row without a root has no epoch to be news
     /// against.
     fn is_history(&self) -> bool {
+        if self.was_reread() {
+            return true;
+        }
         let ended = match self.verdict.rule {
             Rule::EndEvidence => self.verdict.end.map(|end| end.at_ms),
             Rule::Silence | Rule::LiveWindow | Rule::EndedWindow => {
@@ -260,7 +263,13 @@ impl Goal<'_> {
             Some(Basis::Observed) => After::Exit,
             Some(Basis::Inferred) | None => After::Silence,
         };
+        let news = news && !self.was_reread();
         (news && activity_ms > ended_ms).then_some(TakenBack { after, ended_ms, activity_ms })
+    }
+
+    /// Its newest activity was in a file all along, and only a newer reading told it.
+    fn was_reread(&self) -> bool {
+        self.row.reread_ms.is_some_and(|reread| self.known.last_activity_ms <= reread)
     }
 
     /// An end that was inferred has been seen since: the status stays, the evidence is kept beside.

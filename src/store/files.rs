@@ -33,6 +33,8 @@ pub struct FileRow {
     pub tail: (i64, i64),
     /// When the file was found gone, ms.
     pub gone_ms: Option<i64>,
+    /// By which version of the adapter it was read.
+    pub reading: i64,
 }
 
 /// What a step of reading has changed of a generation.
@@ -73,13 +75,35 @@ pub struct NewFile<'a> {
     pub stem: &'a str,
     /// When it was first seen, ms; of one that takes another's place, when that one was.
     pub first_seen_ms: i64,
-    /// The generation whose place it takes.
+    /// The generation whose place it takes, now or later.
     pub replaces: Option<i64>,
+    /// Whether it counts.
+    pub counts: Counts,
+    /// By which version of the adapter it is read.
+    pub reading: i64,
+}
+
+/// Whether what a new generation says counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// From its first line on.
+    AtOnce,
+    /// When it has been read as far as the one whose place it takes: see [`change_places`].
+    Later,
+}
+
+impl Counts {
+    fn live(self) -> i64 {
+        match self {
+            Self::AtOnce => 1,
+            Self::Later => 2,
+        }
+    }
 }
 
 const COLUMNS: &str = "id, root_id, agent, path, stem, dev, ino, size, ctime_ns, mtime_ms,
     position, frame_at, frame_position, head_len, head_hash, tail_len, tail_hash, gone_ms,
-    in_damage, place";
+    in_damage, place, reading";
 
 fn file_row(row: &Row<'_>) -> rusqlite::Result<FileRow> {
     Ok(FileRow {
@@ -96,6 +120,7 @@ fn file_row(row: &Row<'_>) -> rusqlite::Result<FileRow> {
         gone_ms: row.get(17)?,
         in_damage: row.get(18)?,
         place: row.get(19)?,
+        reading: row.get(20)?,
     })
 }
 
@@ -155,21 +180,36 @@ pub fn live_file(tx: &Tx<'_>, path: &[u8]) -> Result<Option<FileRow>> {
     Ok(tx.0.prepare_cached(&sql)?.query_row([path], file_row).optional()?)
 }
 
+/// Every generation that is being read anew in place of a live one.
+pub fn rereadings(tx: &Tx<'_>) -> Result<Vec<FileRow>> {
+    let sql = format!("SELECT {COLUMNS} FROM source_files WHERE live = 2");
+    let mut statement = tx.0.prepare_cached(&sql)?;
+    let rows = statement.query_map([], file_row)?.collect::<rusqlite::Result<_>>()?;
+    Ok(rows)
+}
+
+/// The generation of a path that is being read anew.
+pub fn rereading(tx: &Tx<'_>, path: &[u8]) -> Result<Option<FileRow>> {
+    let sql = format!("SELECT {COLUMNS} FROM source_files WHERE live = 2 AND path = ?1");
+    Ok(tx.0.prepare_cached(&sql)?.query_row([path], file_row).optional()?)
+}
+
 /// The adapter state of a generation, JSON.
 pub fn state(tx: &Tx<'_>, id: i64) -> Result<Option<String>> {
     let sql = "SELECT state FROM source_files WHERE id = ?1";
     Ok(tx.0.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?)
 }
 
-/// Begins a generation; `None` when another one of that path is live: somebody was faster.
+/// Begins a generation; `None` when another one of that path counts already, or is read anew:
+/// somebody was faster.
 pub fn insert(tx: &Tx<'_>, new: &NewFile<'_>) -> Result<Option<i64>> {
     let changed =
         tx.0.prepare_cached(
             "INSERT INTO source_files (root_id, agent, place, path, stem, dev, ino, size, ctime_ns,
-                 mtime_ms, state, first_seen_ms)
+                 mtime_ms, state, first_seen_ms, live, reading)
              VALUES (?1, ?2, ?3, ?4, ?5, 0, 0, 0, 0, 0, '',
-                 coalesce((SELECT first_seen_ms FROM source_files WHERE id = ?7), ?6))
-             ON CONFLICT (path) WHERE live = 1 DO NOTHING",
+                 coalesce((SELECT first_seen_ms FROM source_files WHERE id = ?7), ?6), ?8, ?9)
+             ON CONFLICT DO NOTHING",
         )?
         .execute(params![
             new.root_id,
@@ -178,7 +218,9 @@ pub fn insert(tx: &Tx<'_>, new: &NewFile<'_>) -> Result<Option<i64>> {
             new.path,
             new.stem,
             new.first_seen_ms,
-            new.replaces
+            new.replaces,
+            new.counts.live(),
+            new.reading
         ])?;
     Ok((changed == 1).then(|| tx.0.last_insert_rowid()))
 }
@@ -194,7 +236,7 @@ pub fn advance(tx: &Tx<'_>, id: i64, path: &[u8], from: i64, to: &Advance) -> Re
                  head_hash = ?12, tail_len = ?13, tail_hash = ?14, state = ?15,
                  skipped_lines = skipped_lines + ?16, damaged = damaged + ?17, in_damage = ?18,
                  gone_ms = NULL
-             WHERE id = ?1 AND position = ?2 AND live = 1 AND path = ?19",
+             WHERE id = ?1 AND position = ?2 AND live <> 0 AND path = ?19",
         )?
         .execute(params![
             id,
@@ -223,6 +265,7 @@ pub fn advance(tx: &Tx<'_>, id: i64, path: &[u8], from: i64, to: &Advance) -> Re
 /// The same content under another path: renamed, archived, packed or unpacked. The place where
 /// reading goes on is given anew, since a packed file counts it otherwise.
 pub fn moved(tx: &Tx<'_>, id: i64, root_id: i64, path: &[u8], frame: (i64, i64)) -> Result<()> {
+    drop_rereading(tx, id)?;
     tx.0.prepare_cached(
         "UPDATE source_files SET root_id = ?2, path = ?3, frame_at = ?4, frame_position = ?5,
              size = 0, ctime_ns = 0, gone_ms = NULL
@@ -241,6 +284,7 @@ pub fn is_gone(tx: &Tx<'_>, id: i64) -> Result<bool> {
 
 /// Notes that a file is gone (`Some`) or back.
 pub fn set_gone(tx: &Tx<'_>, id: i64, gone_ms: Option<i64>) -> Result<()> {
+    drop_rereading(tx, id)?;
     tx.0.prepare_cached("UPDATE source_files SET gone_ms = ?2 WHERE id = ?1")?
         .execute(params![id, gone_ms])?;
     Ok(())
@@ -248,7 +292,31 @@ pub fn set_gone(tx: &Tx<'_>, id: i64, gone_ms: Option<i64>) -> Result<()> {
 
 /// Ends a generation: its rows stop counting now and are deleted later ([`delete_dead`]).
 pub fn retire(tx: &Tx<'_>, id: i64) -> Result<()> {
+    drop_rereading(tx, id)?;
     tx.0.prepare_cached("UPDATE source_files SET live = 0 WHERE id = ?1")?.execute([id])?;
+    Ok(())
+}
+
+/// Drops what has been read anew in place of a generation so far.
+pub fn drop_rereading(tx: &Tx<'_>, id: i64) -> Result<()> {
+    let sql = "UPDATE source_files SET live = 0 WHERE live = 2
+        AND path = (SELECT path FROM source_files WHERE id = ?1)";
+    tx.0.prepare_cached(sql)?.execute([id])?;
+    Ok(())
+}
+
+/// Whether a generation counts and was read so far, under that path.
+pub fn stands_at(tx: &Tx<'_>, id: i64, path: &[u8], position: i64) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM source_files
+        WHERE id = ?1 AND path = ?2 AND position = ?3 AND live = 1)";
+    let mut statement = tx.0.prepare_cached(sql)?;
+    Ok(statement.query_row(params![id, path, position], |row| row.get(0))?)
+}
+
+/// Ends a generation and lets the one count that was read anew in its place.
+pub fn change_places(tx: &Tx<'_>, old: i64, new: i64) -> Result<()> {
+    tx.0.prepare_cached("UPDATE source_files SET live = 0 WHERE id = ?1")?.execute([old])?;
+    tx.0.prepare_cached("UPDATE source_files SET live = 1 WHERE id = ?1")?.execute([new])?;
     Ok(())
 }
 

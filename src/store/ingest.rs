@@ -137,6 +137,16 @@ pub fn add_usage(tx: &Tx<'_>, generation: i64, session: i64, key: i64, used: Tok
     Ok(())
 }
 
+/// Keys of the tokens that a generation tells of, each with its session.
+pub fn keys_of(tx: &Tx<'_>, generation: i64) -> Result<Vec<(i64, i64)>> {
+    let sql = "SELECT u.session_id, u.key FROM facts f
+            JOIN usage u ON u.session_id = f.session_id AND u.generation = f.generation
+        WHERE f.generation = ?1";
+    let mut statement = tx.0.prepare_cached(sql)?;
+    let rows = statement.query_map([generation], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 /// Of the other sessions in which a usage key stands, the one that counts it unless this one does.
 pub fn rival(tx: &Tx<'_>, session: i64, key: i64) -> Result<Option<i64>> {
     let sql = format!(

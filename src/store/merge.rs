@@ -306,6 +306,22 @@ fn child_activity(
     Ok(newest.flatten())
 }
 
+/// The newest activity of a session, sub-agents' too, ms.
+pub fn last_activity_ms(tx: &Tx<'_>, session: i64) -> Result<Option<i64>> {
+    let sql = "SELECT last_activity_ms FROM sessions WHERE id = ?1";
+    let mut statement = tx.0.prepare_cached(sql)?;
+    Ok(statement.query_row([session], |row| row.get(0)).optional()?.flatten())
+}
+
+/// Notes that what made a session's activity newer than `before_ms` is no news.
+pub fn note_reread(tx: &Tx<'_>, session: i64, before_ms: Option<i64>) -> Result<()> {
+    let sql = "UPDATE sessions SET reread_ms = last_activity_ms
+        WHERE id = ?1 AND last_activity_ms IS NOT NULL
+            AND (?2 IS NULL OR last_activity_ms > ?2)";
+    tx.0.prepare_cached(sql)?.execute(params![session, before_ms])?;
+    Ok(())
+}
+
 /// Levels of sub-agents that activity climbs.
 const LEVELS_MAX: usize = 16;
 

@@ -16,11 +16,14 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::{Result, StoreError, explain};
 
 /// Every migration, oldest first; the version of a file is how many it has had.
-const MIGRATIONS: [&str; 2] =
-    [include_str!("migrations/0001_init.sql"), include_str!("migrations/0002_pictures.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("migrations/0001_init.sql"),
+    include_str!("migrations/0002_pictures.sql"),
+    include_str!("migrations/0003_readings.sql"),
+];
 
 /// The version this program writes.
-pub const VERSION: i64 = 2;
+pub const VERSION: i64 = 3;
 
 /// Makes the file's folder (0700) and the file (0600) if they are not there: transcripts are
 /// private, and so is what we keep of them.

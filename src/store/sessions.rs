@@ -36,6 +36,8 @@ pub struct SessionRow {
     pub sign_of_life_ms: Option<i64>,
     /// See `lifecycle::sign_of_life_ms`.
     pub anchored_ms: Option<i64>,
+    /// Newest activity that was in its files all along and that only a newer reading told, ms.
+    pub reread_ms: Option<i64>,
     /// Status; `None`: not admitted yet.
     pub status: Option<Status>,
     /// Since when, ms.
@@ -115,7 +117,7 @@ pub fn load(tx: &Tx<'_>, id: i64) -> Result<Option<SessionRow>> {
     let sql = "SELECT s.agent, s.native_id, s.origin, r.epoch_ms, s.dirty, s.version,
             s.own_clock_ms, s.first_activity_ms, s.last_activity_ms, s.child_activity_ms,
             s.sign_of_life_ms, s.anchored_ms, s.status, s.status_since_ms, s.basis, s.rule,
-            s.ended_ms, s.deadline_ms, s.facts
+            s.ended_ms, s.deadline_ms, s.facts, s.reread_ms
         FROM sessions s LEFT JOIN roots r ON r.id = s.root_id WHERE s.id = ?1 AND s.nested = 0";
     let mut statement = tx.0.prepare_cached(sql)?;
     let read = |row: &Row<'_>| Ok(session(id, row));
@@ -143,6 +145,7 @@ fn session(id: i64, row: &Row<'_>) -> Result<SessionRow> {
         child_activity_ms: row.get(9)?,
         sign_of_life_ms: row.get(10)?,
         anchored_ms: row.get(11)?,
+        reread_ms: row.get(19)?,
         status: status.map(|word| transitions::status(&word)).transpose()?,
         status_since_ms: row.get(13)?,
         basis: basis.map(|word| transitions::basis(&word)).transpose()?,

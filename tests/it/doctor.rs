@@ -91,7 +91,8 @@ fn a_healthy_home_is_fine_and_its_numbers_are_right() {
     let values = &items.iter().find(claude).unwrap()["values"];
     let counted = ["files", "sessions", "no_session", "unread_bytes"].map(|name| &values[name]);
     assert_eq!(counted, [2, 1, 1, 0]);
-    assert!(of(&said, "database")[0].contains("version 2"), "{said:#}");
+    let version = format!("version {}", lullwatch::store::schema::VERSION);
+    assert!(of(&said, "database")[0].contains(&version), "{said:#}");
     let checks = [
         "program",
         "config",

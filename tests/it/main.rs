@@ -30,6 +30,7 @@ mod mirror;
 mod monitor;
 mod order;
 mod pty;
+mod readings;
 mod reconcile;
 mod report;
 mod run;

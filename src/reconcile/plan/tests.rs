@@ -27,6 +27,7 @@ fn row(status: Option<Status>, last_ms: i64) -> SessionRow {
         child_activity_ms: None,
         sign_of_life_ms: None,
         anchored_ms: None,
+        reread_ms: None,
         status,
         status_since_ms: None,
         basis: None,
