@@ -162,6 +162,24 @@ fn nothing_comes_back_on_which_end_evidence_stands() {
     assert_eq!(hops(&row, exited(NOW - 500)), []);
 }
 
+/// Whoever resumes a session first repairs what the one before left open, with the time of the last
+/// record: that is stamped after the end that was noted, and is no word of the new life.
+#[test]
+fn a_live_process_lets_nothing_back_that_an_end_still_stands_on() {
+    let end = NOW - 10_000;
+    let repaired = end + 500;
+    let row = over(end, repaired);
+    let ends = vec![End {
+        ending: Ending::ProcessGone,
+        at_ms: Some(end),
+        observed_ms: Some(repaired + 1_000),
+    }];
+    let held = Known { holder: Holder::Dedicated { pid: 7 }, ..known(&row, ends) };
+    let verdict = decide(&held, WINDOWS, NOW);
+    assert_eq!(verdict.rule, Rule::LiveWindow, "a live holder vetoes the end");
+    assert_eq!(plan(&row, &held, verdict, WINDOWS, Silence::Judged).hops, Vec::new());
+}
+
 #[test]
 fn what_an_override_took_back_is_named() {
     let taken = |basis| {
