@@ -1,9 +1,10 @@
 //! What can be typed: the flags and commands, nothing done yet.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use clap::builder::BoolishValueParser;
+use clap::builder::{BoolishValueParser, OsStringValueParser, TypedValueParser};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::{Color, Notify, Theme, parse_duration};
@@ -62,8 +63,8 @@ pub struct Globals {
     pub since: Option<i64>,
     /// One more place to look: an agent's home, or its folder of transcripts. Repeatable.
     #[arg(long, global = true, env = "LULLWATCH_ROOT", value_name = "AGENT=PATH",
-          value_parser = parse_root, value_delimiter = ',', hide_env = true)]
-    pub root: Vec<(Agent, PathBuf)>,
+          value_parser = OsStringValueParser::new().try_map(parse_roots), hide_env = true)]
+    pub root: Vec<Roots>,
     /// The database [default: `$XDG_STATE_HOME/lullwatch/lullwatch.db`].
     #[arg(long, global = true, env = "LULLWATCH_DB", value_name = "PATH", hide_env = true)]
     pub db: Option<PathBuf>,
@@ -107,6 +108,10 @@ pub struct Globals {
     #[arg(long, global = true, env = "LULLWATCH_STEP_BYTES", value_name = "BYTES", hide = true)]
     pub step_bytes: Option<usize>,
 }
+
+/// What one `--root` names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Roots(pub Vec<(Agent, PathBuf)>);
 
 /// The commands.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
@@ -214,12 +219,28 @@ fn parse_agent(word: &str) -> Result<Agent, String> {
     Agent::from_word(word).ok_or_else(|| "known agents: claude, codex, dsh".to_owned())
 }
 
-fn parse_root(text: &str) -> Result<(Agent, PathBuf), String> {
-    let (word, path) = text.split_once('=').ok_or("write AGENT=PATH")?;
-    if path.is_empty() {
+/// `AGENT=PATH`, and more of them behind commas. A comma before anything else belongs to the path,
+/// which may be any bytes.
+fn parse_roots(typed: OsString) -> Result<Roots, String> {
+    let mut roots: Vec<(Agent, Vec<u8>)> = Vec::new();
+    for piece in typed.as_bytes().split(|byte| *byte == b',') {
+        let named = piece.iter().position(|byte| *byte == b'=').and_then(|at| {
+            let (word, path) = piece.split_at(at);
+            Some((Agent::from_word(std::str::from_utf8(word).ok()?)?, path.get(1..)?))
+        });
+        match (named, roots.last_mut()) {
+            (Some((agent, path)), _) => roots.push((agent, path.to_vec())),
+            (None, Some((_, path))) => path.extend([b",", piece].concat()),
+            (None, None) => {
+                return Err("write AGENT=PATH; known agents: claude, codex, dsh".to_owned());
+            }
+        }
+    }
+    if roots.iter().any(|(_, path)| path.is_empty()) {
         return Err("write AGENT=PATH".to_owned());
     }
-    Ok((parse_agent(word)?, PathBuf::from(path)))
+    let path = |bytes: Vec<u8>| PathBuf::from(OsStr::from_bytes(&bytes));
+    Ok(Roots(roots.into_iter().map(|(agent, bytes)| (agent, path(bytes))).collect()))
 }
 
 fn parse_now(text: &str) -> Result<i64, String> {
@@ -235,5 +256,24 @@ mod tests {
     fn the_command_line_is_sound() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_root_may_be_any_path() {
+        let roots = |typed: &[u8]| {
+            let typed = OsStr::from_bytes(typed).to_owned();
+            let cli = Cli::try_parse_from([OsStr::new("lullwatch"), OsStr::new("--root"), &typed]);
+            cli.map(|cli| {
+                cli.globals.root.into_iter().flat_map(|roots| roots.0).collect::<Vec<_>>()
+            })
+        };
+        let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+        assert_eq!(roots(b"codex=/a,b").unwrap(), [(Agent::Codex, path(b"/a,b"))]);
+        assert_eq!(roots(b"dsh=/\xff=x").unwrap(), [(Agent::Dsh, path(b"/\xff=x"))]);
+        let both = [(Agent::Claude, path(b"/a")), (Agent::Codex, path(b"/b"))];
+        assert_eq!(roots(b"claude=/a,codex=/b").unwrap(), both);
+        for bad in [&b"/a"[..], b"gemini=/a", b"claude=", b"claude=/a,codex="] {
+            assert!(roots(bad).is_err(), "{}", String::from_utf8_lossy(bad));
+        }
     }
 }

@@ -213,7 +213,7 @@ pub fn load(globals: &Globals, around: &Surroundings) -> Result<Config, String> 
         duration(globals.ended_window, &file.ended_window, "ended-window")?,
     );
     let db = match globals.db.as_ref().or(file.db.as_ref()) {
-        Some(path) => around.absolute(path)?,
+        Some(path) => real_path(around.absolute(path)?, LINKS_MAX),
         None => default_db(around)?,
     };
     let log_file = globals.log_file.as_ref().or(file.log_file.as_ref());
@@ -305,6 +305,22 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
+/// Links followed from one name of a database to the file.
+const LINKS_MAX: u32 = 16;
+
+/// The one path of a file that may have several, so that whoever names it finds the same lock beside
+/// it; the file need not be there yet.
+fn real_path(path: PathBuf, links_max: u32) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path };
+    match fs::read_link(&path) {
+        Ok(target) if links_max > 0 => real_path(folder.join(target), links_max - 1),
+        Ok(_) | Err(_) => folder.canonicalize().map_or(path.clone(), |folder| folder.join(name)),
+    }
+}
+
 /// The database where none is named: in `$XDG_STATE_HOME/lullwatch`.
 pub fn default_db(around: &Surroundings) -> Result<PathBuf, String> {
     let xdg = around.var("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
@@ -312,7 +328,7 @@ pub fn default_db(around: &Surroundings) -> Result<PathBuf, String> {
         Some(folder) => folder,
         None => around.home()?.join(".local/state"),
     };
-    Ok(state.join("lullwatch/lullwatch.db"))
+    Ok(real_path(state.join("lullwatch/lullwatch.db"), LINKS_MAX))
 }
 
 fn read_file(
@@ -377,7 +393,7 @@ fn roots(globals: &Globals, file: &Written, around: &Surroundings) -> Result<Vec
             add(agent, around.absolute(path)?);
         }
     }
-    for (agent, path) in &globals.root {
+    for (agent, path) in globals.root.iter().flat_map(|roots| &roots.0) {
         add(*agent, around.absolute(path)?);
     }
     found.sort_by_key(|root| root.agent);
@@ -492,7 +508,7 @@ mod tests {
         let globals = Globals {
             config: Some(path),
             live_window: Some(7),
-            root: vec![(Agent::Dsh, PathBuf::from("/d"))],
+            root: vec![crate::cli::Roots(vec![(Agent::Dsh, PathBuf::from("/d"))])],
             ..Globals::default()
         };
         let config = load(&globals, &around(&[("HOME", "/h")])).unwrap();
