@@ -121,6 +121,7 @@ impl From<files::FileRow> for Known {
             head: (row.head.0.cast_unsigned(), row.head.1),
             tail: (row.tail.0.cast_unsigned(), row.tail.1),
         };
+        let cursor = if cursor.is_possible() { cursor } else { Cursor::NOWHERE };
         Self {
             generation: row.id,
             agent: Agent::from_word(&row.agent),

@@ -41,6 +41,29 @@ pub struct Cursor {
     pub tail: (u64, i64),
 }
 
+impl Cursor {
+    /// Fits no file: what it was is not known, and the file is read anew.
+    pub const NOWHERE: Self = Self {
+        stat: Stat { dev: 0, ino: 0, size: 0, ctime_ns: 0, mtime_ms: 0 },
+        position: 0,
+        frame_at: 0,
+        frame_position: 0,
+        in_damage: false,
+        head: (0, -1),
+        tail: (0, -1),
+    };
+
+    /// Whether a reader can have left it: a damaged row may say anything.
+    pub fn is_possible(&self) -> bool {
+        let within = |bytes: u64| i64::try_from(bytes).is_ok_and(|bytes| bytes < i64::MAX / 2);
+        within(self.position)
+            && within(self.frame_at)
+            && self.frame_position <= self.position
+            && self.head.0 <= WINDOW_BYTES
+            && self.tail.0 <= WINDOW_BYTES
+    }
+}
+
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plan {

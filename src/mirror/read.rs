@@ -134,7 +134,7 @@ impl Opened {
                 mark.at = cursor.frame_at;
                 mark.decoded = cursor.frame_position;
                 mark.seen = seen;
-                let skip = cursor.position - cursor.frame_position;
+                let skip = cursor.position.saturating_sub(cursor.frame_position);
                 Inner::Frames(Box::new(Frames::new(mark.clone(), skip, chunk_bytes)))
             }
             Encoding::ZstdStream => {

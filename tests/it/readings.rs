@@ -230,3 +230,21 @@ fn tokens_that_two_files_share_count_once_after_both_were_read_anew() {
     while mirror.step(&mut store, NOW).unwrap() {}
     assert_eq!(crate::home::difference(&bed.dump(), &fresh), "");
 }
+
+#[test]
+fn a_damaged_cursor_costs_its_file_a_reading_and_nothing_else() {
+    for (place, bytes) in [(CLAUDE, claude_text().into_bytes()), (DSH, dsh_frames())] {
+        let bed = Home::new();
+        let path = bed.put(place, &bytes);
+        bed.pass();
+        let fresh = bed.dump();
+        for column in ["position", "frame_at", "frame_position", "head_len", "tail_len"] {
+            for value in [-1, i64::MIN, i64::MAX] {
+                raw(&bed, &format!("UPDATE source_files SET {column} = {value}, ctime_ns = 0;"));
+                bed.pass();
+                assert_eq!(crate::home::difference(&bed.dump(), &fresh), "", "{column} {value}");
+            }
+        }
+        assert!(path.exists());
+    }
+}
