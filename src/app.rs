@@ -138,11 +138,17 @@ pub fn run(cli: Cli) -> Exit {
         complain(&format!("{error:#}"));
         return Exit::Fault;
     }
+    let settles =
+        !matches!(cli.command, Some(Command::Doctor | Command::Config { set_windows: None }));
     let outcome = match cli.command {
         Some(command) => commands::run(&setting, command),
         None if cli.once || cli.json || !has_screen() => once::once(&setting),
         None => screen::run(&setting),
     };
+    // Whoever leaves last leaves one file.
+    if settles && !lock::is_held(&setting.config.db) {
+        crate::store::settle(&setting.config.db);
+    }
     match outcome {
         Ok(exit) => exit,
         Err(error) if is_closed_pipe(&error) => Exit::Fine,

@@ -9,6 +9,7 @@
 pub mod evidence;
 pub mod files;
 pub mod health;
+mod identity;
 pub mod ingest;
 pub mod ledger;
 pub mod merge;
@@ -23,6 +24,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use identity::{Identity, Lost};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 /// A transaction on the writing connection, or a read transaction of a [`Reader`].
@@ -103,11 +106,33 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// The file at the path is not the one that was opened: it was deleted, moved or replaced.
-    #[error("the database {path} was deleted or replaced while it was open")]
+    /// The file at the path is not the one that was opened: the database, its log or the writer's
+    /// lock was deleted, moved or replaced.
+    #[error("{path} was deleted or replaced while it was open; the database is opened again")]
     Replaced {
+        /// The file that shows it.
+        path: PathBuf,
+    },
+    /// The file has several names, and each of them would get a log of its own.
+    #[error(
+        "the database {path} has several names (hard links), and to write under one damages it \
+         for the others; hint: `find -samefile {path}` names them; copy it instead, or name \
+         another place with --db"
+    )]
+    Linked {
         /// The file.
         path: PathBuf,
+    },
+    /// The disk or its file system fails; it may pass.
+    #[error(
+        "the disk that holds {path} fails ({why}); hint: it is tried again; see `dmesg`, and name \
+         another place with --db if it stays"
+    )]
+    Disk {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite was about.
+        why: String,
     },
     /// A newer lullwatch wrote it.
     #[error(
@@ -131,12 +156,12 @@ pub enum StoreError {
         why: String,
     },
     /// Anything else SQLite says of the file.
-    #[error("the database {path} failed: {source}")]
+    #[error("the database {path} failed: {error}; hint: `lullwatch doctor` looks at it")]
     Failed {
         /// The file.
         path: PathBuf,
         /// What it says.
-        source: rusqlite::Error,
+        error: rusqlite::Error,
     },
     /// What SQLite says before the file is known.
     #[error(transparent)]
@@ -166,8 +191,8 @@ pub struct Store {
     path: PathBuf,
     busy: Duration,
     rows_written: u64,
-    /// Device and inode of the file that was opened; `None` in memory.
-    file: Option<(u64, u64)>,
+    /// The files that were opened; `None` in memory.
+    files: Option<Identity>,
 }
 
 /// A read-only connection.
@@ -175,7 +200,7 @@ pub struct Store {
 pub struct Reader {
     connection: Connection,
     path: PathBuf,
-    file: Option<(u64, u64)>,
+    files: Identity,
 }
 
 impl Store {
@@ -187,8 +212,8 @@ impl Store {
         schema::prepare_folder(path)?;
         let connection = connect(path, busy)?;
         schema::migrate(&connection, path, now_ms)?;
-        let file = schema::identity(path);
-        Ok(Self { connection, path: path.to_owned(), busy, rows_written: 0, file })
+        let files = Some(Identity::of(path));
+        Ok(Self { connection, path: path.to_owned(), busy, rows_written: 0, files })
     }
 
     /// A store in memory, for tests.
@@ -197,7 +222,7 @@ impl Store {
         #[expect(clippy::disallowed_methods, reason = "this is the place that may")]
         let connection = Connection::open_in_memory()?;
         schema::migrate(&connection, &path, now_ms)?;
-        Ok(Self { connection, path, busy: Duration::ZERO, rows_written: 0, file: None })
+        Ok(Self { connection, path, busy: Duration::ZERO, rows_written: 0, files: None })
     }
 
     /// The file.
@@ -242,16 +267,44 @@ impl Store {
         read(&self.connection, &self.path, work)
     }
 
-    /// Before each use: nothing is left open of a failed write, and the file is still ours.
-    fn check(&mut self) -> Result<()> {
+    /// Before each use, and now and then without one: nothing is left open of a failed write, and the
+    /// files are still ours. If not, this connection is done with, and what can be saved is.
+    pub fn check(&mut self) -> Result<()> {
         self.leave_transaction()?;
-        same_file(&self.path, self.file)
+        let Some(files) = &mut self.files else { return Ok(()) };
+        let Some((lost, path)) = files.lost(&self.path) else { return Ok(()) };
+        match lost {
+            // What lies in the log that we still hold goes to where everybody sees it. While we have
+            // the database open nobody else can have emptied a log into it, and there is none.
+            Lost::LogDeleted => drop(self.checkpoint()),
+            Lost::LogReplaced => {}
+            Lost::Database => files.delete_log(&self.path),
+        }
+        self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        Err(StoreError::Replaced { path })
+    }
+
+    /// Moves what lies in the log into the file itself, as far as no reader is in the way.
+    pub fn checkpoint(&self) -> Result<()> {
+        self.connection
+            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+            .map_err(|error| explain(error.into(), &self.path))
+    }
+
+    /// Whether the file is whole, read through; an error says what is not.
+    pub fn read_through(&mut self) -> Result<()> {
+        let damage = self.read(|tx| health::quick_check(tx, 1))?;
+        if damage.is_empty() {
+            Ok(())
+        } else {
+            Err(StoreError::Corrupt { path: self.path.clone() })
+        }
     }
 
     /// A failed `ROLLBACK` leaves the connection inside its transaction, where it sees rows that are
     /// not there: it is replaced.
     fn leave_transaction(&mut self) -> Result<()> {
-        if self.connection.is_autocommit() || self.file.is_none() {
+        if self.connection.is_autocommit() || self.files.is_none() {
             return Ok(());
         }
         let fresh = connect(&self.path, self.busy)?;
@@ -281,21 +334,27 @@ impl Store {
 impl Reader {
     /// Opens an existing store read-only.
     pub fn open(path: &Path) -> Result<Self> {
+        schema::admit(path)?;
         let outcome = Self::connect(path, path.as_os_str());
         let connection = match outcome {
-            Err(StoreError::Open { .. } | StoreError::ReadOnly { .. })
-                if schema::is_settled(path) =>
-            {
-                Self::connect(path, &schema::immutable_uri(path))?
-            }
+            // A reader makes shared memory beside the database, where it can.
+            Err(
+                StoreError::Open { .. }
+                | StoreError::ReadOnly { .. }
+                | StoreError::Full { .. }
+                | StoreError::Disk { .. },
+            ) if schema::is_settled(path) => return Self::alone(path),
             other => other?,
         };
-        Self::checked(connection, path)
+        schema::check_version(&connection, path)?;
+        Ok(Self { connection, path: path.to_owned(), files: Identity::of(path) })
     }
 
-    fn checked(connection: Connection, path: &Path) -> Result<Self> {
+    /// Reads the database alone, as if nobody could write it.
+    fn alone(path: &Path) -> Result<Self> {
+        let connection = Self::connect(path, &schema::immutable_uri(path))?;
         schema::check_version(&connection, path)?;
-        Ok(Self { connection, path: path.to_owned(), file: schema::identity(path) })
+        Ok(Self { connection, path: path.to_owned(), files: Identity::of_database(path) })
     }
 
     /// Opens `name`, which is the path or a URI of it, and reads from it once.
@@ -322,10 +381,9 @@ impl Reader {
     /// seen then.
     pub fn inspect(path: &Path) -> Result<Self> {
         let beside = |ending: &str| {
-            let mut name = path.as_os_str().to_owned();
-            name.push(ending);
-            std::fs::metadata(PathBuf::from(name)).is_ok_and(|meta| meta.len() > 0)
+            std::fs::metadata(identity::beside(path, ending)).is_ok_and(|meta| meta.len() > 0)
         };
+        schema::admit(path)?;
         if beside("-wal") && beside("-shm") {
             return Self::open(path);
         }
@@ -333,31 +391,42 @@ impl Reader {
         // them.
         std::fs::File::open(path)
             .map_err(|why| StoreError::Open { path: path.to_owned(), why: why.to_string() })?;
-        let connection = Self::connect(path, &schema::immutable_uri(path))?;
-        Self::checked(connection, path)
+        Self::alone(path)
     }
 
     /// Runs `work` on one consistent state.
     pub fn read<T>(&mut self, work: impl FnOnce(&Tx<'_>) -> Result<T>) -> Result<T> {
-        same_file(&self.path, self.file)?;
+        identity::replaced(self.files.lost(&self.path))?;
         read(&self.connection, &self.path, work)
     }
 
     /// A number that changes whenever another connection has committed.
-    pub fn data_version(&self) -> Result<i64> {
-        same_file(&self.path, self.file)?;
+    pub fn data_version(&mut self) -> Result<i64> {
+        identity::replaced(self.files.lost(&self.path))?;
         self.connection
             .pragma_query_value(None, "data_version", |row| row.get(0))
             .map_err(|error| explain(error.into(), &self.path))
     }
 }
 
-/// A deleted file goes on existing for who has it open; nobody else would see what is written there.
-fn same_file(path: &Path, opened: Option<(u64, u64)>) -> Result<()> {
-    if opened.is_none() || schema::identity(path) == opened {
-        return Ok(());
+/// Whether a log lies beside the database: somebody has it open, or was killed.
+pub fn has_log(path: &Path) -> bool {
+    identity::beside(path, "-wal").exists()
+}
+
+/// Leaves one file behind: if nobody has the store open any more, what lies in its log goes into it and
+/// the log goes. Of a store that somebody uses, or that is not ours, everything stays as it is.
+pub fn settle(path: &Path) {
+    if schema::is_settled(path) && !has_log(path) {
+        return;
     }
-    Err(StoreError::Replaced { path: path.to_owned() })
+    if schema::admit(path).is_err() || !path.exists() {
+        return;
+    }
+    // Where it cannot be, it is for whoever comes next.
+    if let Ok(connection) = connect(path, Duration::ZERO) {
+        let _ = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()));
+    }
 }
 
 fn read<T>(
@@ -382,6 +451,7 @@ fn connect(path: &Path, busy: Duration) -> Result<Connection> {
 /// Turns what SQLite says into the branch a caller can take.
 pub(crate) fn explain(error: StoreError, path: &Path) -> StoreError {
     let StoreError::Sqlite(inner) = error else { return error };
+    let full = || rustix::fs::statvfs(path).is_ok_and(|stat| stat.f_bavail == 0);
     let path = path.to_owned();
     match inner.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path },
@@ -393,6 +463,32 @@ pub(crate) fn explain(error: StoreError, path: &Path) -> StoreError {
             let why = "its file or folder cannot be opened".to_owned();
             StoreError::Open { path, why }
         }
-        _ => StoreError::Failed { path, source: inner },
+        // No room for the memory that readers share is told as a failure of the disk.
+        Some(ErrorCode::SystemIoFailure) if full() => StoreError::Full { path },
+        Some(ErrorCode::SystemIoFailure) => {
+            let code = inner.sqlite_error().map_or(0, |error| error.extended_code);
+            StoreError::Disk { path, why: disk_words(code).to_owned() }
+        }
+        _ => StoreError::Failed { path, error: inner },
+    }
+}
+
+/// What SQLite was about when the disk failed, by its extended code.
+fn disk_words(code: i32) -> &'static str {
+    use rusqlite::ffi;
+    match code {
+        ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ => "it could not be read",
+        ffi::SQLITE_IOERR_WRITE => "it could not be written",
+        ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC => {
+            "nothing is sure to be on the disk"
+        }
+        ffi::SQLITE_IOERR_SHMOPEN
+        | ffi::SQLITE_IOERR_SHMSIZE
+        | ffi::SQLITE_IOERR_SHMLOCK
+        | ffi::SQLITE_IOERR_SHMMAP => "the memory that its readers share could not be had",
+        ffi::SQLITE_IOERR_LOCK | ffi::SQLITE_IOERR_UNLOCK | ffi::SQLITE_IOERR_RDLOCK => {
+            "it could not be locked; is it on a network file system?"
+        }
+        _ => "input or output error",
     }
 }

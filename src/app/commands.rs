@@ -143,6 +143,7 @@ fn end(setting: &Setting, view: &mut View) -> anyhow::Result<Exit> {
 /// An acknowledgement is a short transaction that any process may commit; it takes no writer lock.
 fn acknowledge(setting: &Setting, typed: &[String], all: bool) -> anyhow::Result<Exit> {
     let now_ms = setting.clock.now_ms();
+    once::await_log(setting)?;
     let mut store = Store::open(&setting.config.db, BUSY, now_ms)?;
     let consumer = &setting.config.consumer;
     if delivery::introduce(&mut store, consumer, now_ms)? {
@@ -231,6 +232,7 @@ fn migrate(setting: &Setting) -> anyhow::Result<Exit> {
 }
 
 fn set_windows_to(setting: &Setting, wanted: Windows) -> anyhow::Result<Exit> {
+    once::await_log(setting)?;
     let mut store = Store::open(&setting.config.db, BUSY, setting.clock.now_ms())?;
     windows::set_windows(&mut store, wanted)?;
     complain("the windows are changed; processes that run with others must be started again");

@@ -2,8 +2,7 @@
 //!
 //! It works when nothing else does: each check stands alone, and one that cannot be made is itself a
 //! finding. It writes nothing and makes no file; of the database's, it touches the memory that
-//! SQLite's readers share where that lies there already. It takes no lock but a shared one on our
-//! own lock file, for an instant.
+//! SQLite's readers share where that lies there already. It takes no lock.
 //!
 //! - [`database`]: the file, its writer, what it holds;
 //! - [`roots`]: the agents' folders, registries, locks and hooks;

@@ -24,12 +24,14 @@ use crate::mirror::discover::RootState;
 use crate::mirror::{Backlog, Glance, Limits, Mirror, Scanned};
 use crate::reconcile::{self, ClockCheck, ClockWarning, Look, Options, Pass, Reading};
 use crate::snapshot;
-use crate::store::{self, Store, files, meta};
+use crate::store::{self, Store, StoreError, files, meta};
 
 /// Processes are looked at again this often while there is anything to see, ms …
 const PROBE_MS: i64 = 2_000;
 /// … and after a hint at the earliest this long after the last look, ms.
 const PROBE_HINT_MS: i64 = 200;
+/// How long a writer goes on at most after its lock file was deleted.
+const YIELD: Duration = Duration::from_millis(1_200);
 /// Damaged files named in the warnings.
 const DAMAGED_SHOWN: u32 = 5;
 
@@ -105,8 +107,17 @@ impl Engine {
         })
     }
 
+    /// Before anything is written: we are still the only writer, of the files that lie there.
+    pub fn guard(&mut self) -> store::Result<()> {
+        if self.lock.is_lost() {
+            return Err(StoreError::Replaced { path: self.lock.path().to_owned() });
+        }
+        self.store.check()
+    }
+
     /// Looks at every root, and compares the clocks. Returns the files that have changed.
     pub fn scan(&mut self) -> store::Result<Vec<PathBuf>> {
+        self.guard()?;
         let clock = self.clock;
         let reading = Reading {
             wall_ms: clock.now_ms(),
@@ -128,6 +139,7 @@ impl Engine {
 
     /// Reads a bounded part; false when everything has been read.
     pub fn step(&mut self) -> store::Result<bool> {
+        self.guard()?;
         let read = self.mirror.work().transactions;
         let more = self.mirror.step(&mut self.store, self.clock.now_ms())?;
         if self.mirror.work().transactions != read {
@@ -141,6 +153,7 @@ impl Engine {
     /// Looks at processes, if that is due, and decides on the sessions that are due and whose files
     /// have been read, and on runs.
     pub fn reconcile(&mut self) -> store::Result<Pass> {
+        self.guard()?;
         self.runs.before(&mut self.store, self.clock)?;
         let now_ms = self.clock.now_ms();
         if self.probe_at <= self.clock.awake_ms() {
@@ -378,8 +391,18 @@ pub fn try_open(setting: &Setting, busy: Duration) -> anyhow::Result<Option<Engi
     let lock = super::lock::try_take(&setting.config.db, Clock::default().now_ms()).with_context(
         || {
             let path = super::lock::path_for(&setting.config.db);
-            format!("cannot use the lock file {}", path.display())
+            format!(
+                "cannot use the lock file {} (move it away if it is not ours, see who owns the \
+                 folder, or name another place with --db)",
+                path.display()
+            )
         },
     )?;
-    lock.map(|lock| Engine::open(setting, lock, busy)).transpose()
+    let Some(lock) = lock else { return Ok(None) };
+    if lock.is_new && store::has_log(&setting.config.db) {
+        // The lock file may have been deleted under a writer: it sees so before its next step.
+        let (_keep, never) = std::sync::mpsc::channel::<()>();
+        let _ = never.recv_timeout(YIELD);
+    }
+    Engine::open(setting, lock, busy).map(Some)
 }

@@ -7,8 +7,6 @@ use std::io::{self, BufWriter, Write};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use anyhow::Context;
-
 use super::deliver;
 use super::engine::{self, Engine};
 use super::lock::{self, Holder, STALLED_MS};
@@ -18,10 +16,12 @@ use crate::lifecycle::windows::{Asked, windows_beside};
 use crate::liveness::proc::Proc;
 use crate::report;
 use crate::snapshot::{self, Beside, Query, Snapshot};
-use crate::store::{Reader, StoreError};
+use crate::store::{self, Reader, StoreError};
 
 /// How long `--once` waits for the writer lock, or for the writer's next pass, ms.
 const PATIENCE_MS: i64 = 9_000;
+/// How long a log that was removed is waited for, ms.
+const LOG_WAIT_MS: i64 = 3_000;
 /// How often it looks, ms.
 const LOOK_MS: u64 = 25;
 
@@ -154,6 +154,26 @@ fn written(setting: &Setting, mut engine: Engine) -> anyhow::Result<View> {
     Ok(view)
 }
 
+/// Waits for a log that was removed under a writer, which makes it good in a moment: to open the
+/// database meanwhile would begin another one.
+pub fn await_log(setting: &Setting) -> anyhow::Result<()> {
+    let (db, clock) = (&setting.config.db, setting.clock);
+    let until_ms = clock.awake_ms() + LOG_WAIT_MS;
+    let (_keep, never) = mpsc::channel::<()>();
+    while lock::lost_log(db) {
+        if clock.awake_ms() >= until_ms {
+            let pid = lock::read(db).unwrap_or_default().pid;
+            anyhow::bail!(
+                "the log of the database {} was removed while pid {pid} writes\n\
+                 hint: end that process first; never delete the -wal file of a database in use",
+                db.display()
+            );
+        }
+        let _ = never.recv_timeout(Duration::from_millis(LOOK_MS));
+    }
+    Ok(())
+}
+
 /// Beside a process that writes.
 fn viewed(setting: &Setting, holder: Holder) -> anyhow::Result<View> {
     let state = if is_stalled(holder) { "writer stalled" } else { "writer" };
@@ -169,6 +189,7 @@ fn viewed(setting: &Setting, holder: Holder) -> anyhow::Result<View> {
 
 /// The store, for a process that does not write it. One that is given other windows refuses here too.
 pub fn open_beside(setting: &Setting) -> anyhow::Result<Reader> {
+    await_log(setting)?;
     let mut reader = Reader::open(&setting.config.db)?;
     let (live_ms, ended_ms) = setting.config.windows;
     windows_beside(&mut reader, Asked { live_ms, ended_ms })?;
@@ -205,9 +226,13 @@ pub fn is_passing(error: &anyhow::Error) -> bool {
         matches!(cause.kind(), PermissionDenied | ReadOnlyFilesystem | StorageFull)
     };
     error.chain().any(|cause| match cause.downcast_ref() {
-        Some(StoreError::Busy { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }) => {
-            true
-        }
+        Some(
+            StoreError::Busy { .. }
+            | StoreError::ReadOnly { .. }
+            | StoreError::Full { .. }
+            | StoreError::Disk { .. }
+            | StoreError::Replaced { .. },
+        ) => true,
         Some(_) => false,
         None => cause.downcast_ref().is_some_and(unwritable), // the lock file
     })
@@ -220,9 +245,8 @@ fn read_only(setting: &Setting, error: anyhow::Error) -> anyhow::Result<View> {
         return Err(error);
     }
     let Ok(mut reader) = Reader::open(&setting.config.db) else { return Err(error) };
-    reader
-        .read(|tx| tx.dump(&["SELECT count(*) FROM sessions"]))
-        .with_context(|| format!("{error:#}"))?;
+    // An empty list would say that there is nothing, where nothing could be read.
+    let Ok(true) = reader.read(store::query::any_session) else { return Err(error) };
     complain(&format!("{error:#}; showing what it held before"));
     let holder = lock::read(&setting.config.db).unwrap_or_default();
     let beside = Beside {

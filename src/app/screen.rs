@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::Context;
 
@@ -42,11 +43,15 @@ pub fn run(setting: &Setting) -> anyhow::Result<Exit> {
             })
             .context("cannot start the worker thread")?
     };
+    let (reading, read) = mpsc::channel::<()>();
     {
         let (setting, query) = (setting.clone(), query.clone());
         thread::Builder::new()
             .name("reader".to_owned())
-            .spawn(move || reader::run(&setting, &wishes, &pictures_in, &replies_in, query))
+            .spawn(move || {
+                reader::run(&setting, &wishes, &pictures_in, &replies_in, query);
+                drop(reading);
+            })
             .context("cannot start the reader thread")?;
     }
     {
@@ -63,6 +68,8 @@ pub fn run(setting: &Setting) -> anyhow::Result<Exit> {
     let _ = orders_in.send(Order::Stop);
     if !matches!(outcome, Ok(tui::Exit::HangUp)) {
         let _ = worker.join();
+        // Nobody tells the reader anything any more. With its connection the log stays behind.
+        let _ = read.recv_timeout(READER_WAIT);
     }
     match outcome? {
         tui::Exit::Quit => Ok(Exit::Fine),
@@ -71,6 +78,8 @@ pub fn run(setting: &Setting) -> anyhow::Result<Exit> {
     }
 }
 
+/// How long the reader is waited for at the end.
+const READER_WAIT: Duration = Duration::from_millis(1_000);
 /// SIGHUP.
 const HANG_UP: i32 = 1;
 

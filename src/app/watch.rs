@@ -22,7 +22,8 @@ pub fn watch(setting: &Setting) -> anyhow::Result<Exit> {
     usable(setting)?;
     let (send, orders) = mpsc::sync_channel(ORDERS_MAX);
     stop_on_signal(send.clone())?;
-    let mut teller = Teller { setting, reader: None, told: newest(setting), warned: Vec::new() };
+    let mut teller =
+        Teller { setting, reader: None, told: newest(setting), warned: Vec::new(), trouble: None };
     let mut outcome = Ok(Exit::Fine);
     let stop = send.clone();
     worker::run(setting, &orders, send, &mut |news| {
@@ -51,9 +52,13 @@ fn usable(setting: &Setting) -> anyhow::Result<()> {
         Err(error) => Err(error),
     };
     opened.or_else(|error| match error.downcast_ref() {
-        Some(StoreError::Busy { .. } | StoreError::Full { .. } | StoreError::ReadOnly { .. }) => {
-            Ok(())
-        }
+        Some(
+            StoreError::Busy { .. }
+            | StoreError::Full { .. }
+            | StoreError::ReadOnly { .. }
+            | StoreError::Disk { .. }
+            | StoreError::Replaced { .. },
+        ) => Ok(()),
         Some(_) | None => Err(error),
     })
 }
@@ -64,6 +69,8 @@ struct Teller<'a> {
     /// The last transition that was printed.
     told: i64,
     warned: Vec<String>,
+    /// What was told last of a store that cannot be used.
+    trouble: Option<String>,
 }
 
 impl Teller<'_> {
@@ -78,14 +85,33 @@ impl Teller<'_> {
                     complain(warning);
                 }
                 self.warned = warnings;
-                self.transitions()
+                self.trouble = None;
+                self.transitions().or_else(|error| self.again(error))
             }
             News::Acknowledged(..) | News::NotAcknowledged { .. } => Ok(()),
             News::Fault(message) => {
-                complain(&message);
+                self.trouble(message);
                 Ok(())
             }
             News::Hopeless(error) => Err(error),
+        }
+    }
+
+    /// What is wrong with the store is told once, and what it holds is asked for again with the next
+    /// news. Whatever else fails, ends us.
+    fn again(&mut self, error: anyhow::Error) -> anyhow::Result<()> {
+        if error.downcast_ref::<StoreError>().is_none() {
+            return Err(error);
+        }
+        self.reader = None;
+        self.trouble(format!("{error:#}"));
+        Ok(())
+    }
+
+    fn trouble(&mut self, message: String) {
+        if self.trouble.as_ref() != Some(&message) {
+            complain(&message);
+            self.trouble = Some(message);
         }
     }
 
@@ -94,7 +120,9 @@ impl Teller<'_> {
             Some(reader) => reader,
             None => self.reader.insert(Reader::open(&self.setting.config.db)?),
         };
-        let told = self.told;
+        // Of a store that was made anew since, nothing has been told.
+        let newest = reader.read(transitions::newest_id)?;
+        let told = if newest < self.told { 0 } else { self.told };
         let rows = reader.read(|tx| {
             let new = transitions::after(tx, told, ROWS_MAX)?;
             let ids: Vec<i64> = new.iter().map(|row| row.id).collect();

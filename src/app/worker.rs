@@ -43,6 +43,9 @@ const SHOW_MS: i64 = 300;
 const OVERDUE_MS: i64 = 5_000;
 /// Waits after a failed write: doubling between these, ms.
 const RETRY_MS: (i64, i64) = (100, 10_000);
+/// What was written goes from the log into the database this often, ms: if the log is lost, so is what
+/// lies in it.
+const CHECKPOINT_MS: i64 = 5_000;
 /// How long a write waits for other programs.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -108,6 +111,8 @@ struct Worker<'a> {
     watcher: Watcher,
     news: &'a mut dyn FnMut(News),
     retry_ms: i64,
+    /// A file of the store was lost: it is read through when it is opened again.
+    in_doubt: bool,
 }
 
 /// Runs until it is told to stop. `send` is the other end of `orders`, for file events.
@@ -118,10 +123,17 @@ pub fn run(
     news: &mut dyn FnMut(News),
 ) {
     let watcher = Watcher::new(send);
-    let mut worker = Worker { setting, orders, watcher, news, retry_ms: RETRY_MS.0 };
+    let mut worker =
+        Worker { setting, orders, watcher, news, retry_ms: RETRY_MS.0, in_doubt: false };
     let mut begun = false;
     loop {
-        let opened = engine::try_open(setting, BUSY);
+        let mut opened = engine::try_open(setting, BUSY);
+        if let (true, Ok(Some(engine))) = (worker.in_doubt, &mut opened) {
+            worker.in_doubt = false;
+            if let Err(error) = engine.store.read_through() {
+                (worker.news)(News::Fault(error.to_string()));
+            }
+        }
         let hopeless = !begun && opened.as_ref().is_err_and(|error| !once::is_passing(error));
         begun = true;
         let turn = match opened {
@@ -130,7 +142,9 @@ pub fn run(
             Err(error) if hopeless => return (worker.news)(News::Hopeless(error)),
             Err(error) => {
                 (worker.news)(News::Fault(format!("{error:#}")));
-                worker.rest(TAKE_OVER_MS)
+                let wait = worker.retry_ms.max(TAKE_OVER_MS);
+                worker.retry_ms = (wait * 2).min(RETRY_MS.1);
+                worker.rest(wait)
             }
         };
         match turn {
@@ -159,7 +173,8 @@ impl Worker<'_> {
                 Err(error) => {
                     (self.news)(News::Fault(format!("{error:#}")));
                     if matches!(error.downcast_ref(), Some(StoreError::Replaced { .. })) {
-                        return self.rest(TAKE_OVER_MS); // then the file there now is opened
+                        self.in_doubt = true;
+                        return Turn::Lost; // the file there now is opened
                     }
                     let wait = self.retry_ms;
                     self.retry_ms = (wait * 2).min(RETRY_MS.1);
@@ -257,10 +272,22 @@ impl Worker<'_> {
                 Err(RecvTimeoutError::Timeout) => {
                     if wait_ms > 0 && lock::was_asked(&self.setting.config.db) {
                         times.scan_at = 0;
-                    } else if left_ms > ASKED_MS {
+                    } else if left_ms > ASKED_MS && engine.guard().is_ok() {
                         continue;
                     }
                     engine.beat();
+                    if engine.guard().is_err() {
+                        times.scan_at = 0; // which finds it out again, and says so
+                        return None;
+                    }
+                    if times.checkpoint_at <= clock.awake_ms() {
+                        times.checkpoint_at = clock.awake_ms() + CHECKPOINT_MS;
+                        let rows = engine.store.rows_written();
+                        if std::mem::replace(&mut times.rows, rows) != rows {
+                            // It stays in the log until the next time.
+                            let _ = engine.store.checkpoint();
+                        }
+                    }
                     if *self.watcher.mode() != Mode::Events && wait_ms > 0 {
                         let hot = engine.hot_files(clock.now_ms() - HOT_MS, HOT_FILES_MAX);
                         times.looked |= engine.look_at(&hot).queued;
@@ -387,6 +414,9 @@ struct Times {
     looked: bool,
     /// Before this, what is past its deadline is not judged again.
     judge_at: i64,
+    checkpoint_at: i64,
+    /// Rows written at the last checkpoint.
+    rows: u64,
 }
 
 fn acknowledge(

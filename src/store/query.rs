@@ -21,6 +21,12 @@ pub use crate::source::{Agent, Kind, MessageKind, Notice, Outcome, TitleKind, To
 
 use super::{Result, Tx};
 
+/// Whether the store holds a session that has a status.
+pub fn any_session(tx: &Tx<'_>) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM sessions WHERE nested = 0 AND status IS NOT NULL)";
+    Ok(tx.0.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
 /// Totals over the files that are read now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileTotals {

@@ -6,28 +6,34 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use super::identity::beside;
 use super::{Result, StoreError, explain};
 
 /// Every migration, oldest first; the version of a file is how many it has had.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_pictures.sql"),
     include_str!("migrations/0003_readings.sql"),
+    include_str!("migrations/0004_application.sql"),
 ];
 
 /// The version this program writes.
-pub const VERSION: i64 = 3;
+pub const VERSION: i64 = 4;
+
+/// What a file of ours says of itself in its head: `lull`.
+const APPLICATION: i64 = 0x6c75_6c6c;
 
 /// Makes the file's folder (0700) and the file (0600) if they are not there: transcripts are
 /// private, and so is what we keep of them.
 pub(super) fn prepare_folder(path: &Path) -> Result<()> {
+    admit(path)?;
     let failed =
         |why: std::io::Error| StoreError::Open { path: path.to_owned(), why: why.to_string() };
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -36,18 +42,66 @@ pub(super) fn prepare_folder(path: &Path) -> Result<()> {
     if !path.exists() {
         fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(failed)?;
     }
+    narrow(path);
     Ok(())
 }
 
-/// What tells whether a path still leads to the same file.
-pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
-    fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
+/// Takes from others what older versions, or a copy, have given them: of the file, and of the folder if
+/// it bears our name. Where that cannot be, doctor tells it.
+fn narrow(path: &Path) {
+    let take = |path: &Path, mode: u32| {
+        let wide = |meta: &fs::Metadata| meta.mode() & 0o077 != 0;
+        let own = rustix::process::geteuid().as_raw();
+        if fs::metadata(path).is_ok_and(|meta| wide(&meta) && meta.uid() == own) {
+            let _ = fs::set_permissions(path, fs::Permissions::from_mode(mode));
+        }
+    };
+    take(path, 0o600);
+    for ending in ["-wal", "-shm", ".lock"] {
+        take(&beside(path, ending), 0o600);
+    }
+    if let Some(folder) = path.parent().filter(|folder| folder.ends_with("lullwatch")) {
+        take(folder, 0o700);
+    }
+}
+
+/// Refuses what is not ours before a byte is written anywhere, a lock file and a log included.
+///
+/// It is read as a file that nobody can write: a head is whole whatever somebody writes behind it,
+/// and what cannot be read now is told when it is opened.
+pub(super) fn admit(path: &Path) -> Result<()> {
+    let owned = || path.to_owned();
+    match fs::metadata(path) {
+        Ok(meta) if !meta.is_file() => {
+            let why = "it is no regular file".to_owned();
+            return Err(StoreError::Open { path: owned(), why });
+        }
+        Ok(meta) if meta.nlink() > 1 => return Err(StoreError::Linked { path: owned() }),
+        Ok(meta) if meta.len() > 0 => {}
+        Ok(_) | Err(_) => return Ok(()),
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    #[expect(clippy::disallowed_methods, reason = "it makes no file and takes no lock")]
+    let Ok(connection) = Connection::open_with_flags(immutable_uri(path), flags) else {
+        return Ok(());
+    };
+    let looked = is_ours(&connection).and_then(|ours| Ok((ours, version(&connection)?)));
+    match looked.map_err(|error| explain(error.into(), path)) {
+        Ok((false, _)) | Err(StoreError::Foreign { .. }) => {
+            Err(StoreError::Foreign { path: owned() })
+        }
+        Ok((true, found)) if found > VERSION => {
+            Err(StoreError::Newer { path: owned(), found, known: VERSION })
+        }
+        Ok((true, _)) | Err(_) => Ok(()),
+    }
 }
 
 /// Whether all commits lie in the file itself, as after a writer's orderly end.
 pub(super) fn is_settled(path: &Path) -> bool {
-    let mut wal = path.as_os_str().to_owned();
-    wal.push("-wal");
+    let wal = beside(path, "-wal");
     path.is_file() && fs::metadata(wal).map_or(true, |meta| meta.len() == 0)
 }
 
@@ -71,6 +125,10 @@ pub(super) fn immutable_uri(path: &Path) -> OsString {
 pub(super) fn set_pragmas(connection: &Connection, busy: Duration) -> rusqlite::Result<()> {
     connection.busy_timeout(busy)?;
     if is_ours(connection)? {
+        if version(connection)? == 0 {
+            // Before anything that goes to a log: whoever looks at the file alone sees whose it is.
+            connection.pragma_update(None, "application_id", APPLICATION)?;
+        }
         connection.pragma_update(None, "journal_mode", "WAL")?; // writes to the file
     }
     connection.pragma_update(None, "synchronous", "NORMAL")?;
@@ -150,10 +208,21 @@ pub(super) fn check_version(connection: &Connection, path: &Path) -> Result<()> 
     }
 }
 
-/// Whether it is empty, or has the table that every version of ours has.
+/// Tables that every version of ours has, since before it said so in its head.
+const TABLES: &str = "'meta', 'roots', 'source_files', 'sessions', 'facts', 'titles', 'messages',
+    'usage', 'evidence', 'runs', 'status_transitions', 'terminal_deliveries'";
+
+/// Whether its head says that it is ours; or it says nothing, and it is empty or has our tables.
 fn is_ours(connection: &Connection) -> rusqlite::Result<bool> {
-    let sql = "SELECT count(*) = 0 OR max(name = 'status_transitions') FROM sqlite_schema";
-    connection.query_row(sql, [], |row| row.get(0))
+    let id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    if id != 0 {
+        return Ok(id == APPLICATION);
+    }
+    let sql = format!(
+        "SELECT count(*) = 0 OR count(*) FILTER (WHERE type = 'table' AND name IN ({TABLES})) = 12
+         FROM sqlite_schema"
+    );
+    connection.query_row(&sql, [], |row| row.get(0))
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<i64> {

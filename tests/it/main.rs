@@ -35,6 +35,7 @@ mod reconcile;
 mod report;
 mod run;
 mod stage;
+mod store_files;
 mod tidy;
 mod ui;
 #[cfg(target_os = "linux")]

@@ -165,6 +165,10 @@ fn broken(db: &Path, error: &StoreError) -> Finding {
         StoreError::Replaced { .. } => "it was replaced under us: look again",
         StoreError::Foreign { .. } => "give --db another path, or move the file away",
         StoreError::Full { .. } => "make room",
+        StoreError::Linked { .. } => "keep one of its names and copy it to where the others are",
+        StoreError::Disk { .. } => {
+            "see `dmesg` and the health of the disk; nothing is wrong with the database itself"
+        }
         StoreError::Corrupt { .. }
         | StoreError::Failed { .. }
         | StoreError::Value(_)
@@ -176,15 +180,25 @@ fn broken(db: &Path, error: &StoreError) -> Finding {
     finding.at(Level::Fault).advise(advice)
 }
 
-fn private(db: &Path) -> Option<Finding> {
-    let mode = fs::metadata(db).ok()?.mode() & 0o777;
-    let open = mode & 0o077 != 0;
-    open.then(|| {
-        let found = format!("mode {mode:o}: others may read what is kept of your transcripts");
-        Finding::fine("database", db.display().to_string(), found)
+fn private(db: &Path) -> impl Iterator<Item = Finding> {
+    let folder = db.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mode_of = |path: &Path| fs::metadata(path).ok().map(|meta| meta.mode() & 0o7777);
+    let told = |path: &Path, mode: u32, narrow: &str, what: &str| {
+        let found = format!("mode {mode:o}: {what}");
+        Finding::fine("database", path.display().to_string(), found)
             .at(Level::Warning)
-            .advise(format!("chmod 600 {}", db.display()))
-    })
+            .advise(format!("chmod {narrow} {}", path.display()))
+    };
+    let file = mode_of(db)
+        .filter(|mode| mode & 0o077 != 0)
+        .map(|mode| told(db, mode, "600", "others may read what is kept of your transcripts"));
+    // Where others can put files beside it, and no sticky bit keeps them from ours.
+    let open = |mode: &u32| mode & 0o022 != 0 && mode & 0o1000 == 0;
+    let folder = folder.and_then(|folder| {
+        let mode = mode_of(folder).filter(open)?;
+        Some(told(folder, mode, "go-w", "others may replace the database"))
+    });
+    file.into_iter().chain(folder)
 }
 
 fn beside(db: &Path, ending: &str) -> std::path::PathBuf {
@@ -246,10 +260,20 @@ fn contents(setting: &Setting, reader: &mut Reader) -> Vec<Finding> {
 fn writer(setting: &Setting) -> Finding {
     let db = &setting.config.db;
     let path = lock::path_for(db).display().to_string();
+    if let Err(error) = lock::look(db) {
+        return Finding::fine("writer", path, error.to_string())
+            .at(Level::Fault)
+            .advise("nothing can be written until it is gone: see what it is, and move it away");
+    }
     if !lock::is_held(db) {
         return Finding::fine("writer", path, "nobody writes now");
     }
     let holder = lock::read(db).unwrap_or_default();
+    if lock::lost_log(db) {
+        let found = format!("pid {} writes, and the log of the database is gone", holder.pid);
+        let advice = "it is repaired within a second, else end that process; do not delete -wal";
+        return Finding::fine("writer", path, found).at(Level::Fault).advise(advice);
+    }
     let beat_ms = Clock::default().now_ms() - holder.heartbeat_ms;
     let finding = Finding::fine(
         "writer",
