@@ -307,7 +307,7 @@ impl Mirror {
                     }
                 }
                 Err(error) => {
-                    self.blind.insert(found.path, error.kind().to_string());
+                    self.blind.insert(found.path, read::words(&error));
                 }
             }
         }
@@ -398,7 +398,7 @@ impl Mirror {
                 Ok(start) => start,
                 Err(error) => {
                     // Even of one that vanished since the scan: only a scan can see an absence.
-                    self.blind.insert(found.path, error.kind().to_string());
+                    self.blind.insert(found.path, read::words(&error));
                     continue;
                 }
             };
@@ -413,7 +413,7 @@ impl Mirror {
                 Ok(Some(reading)) => return Ok(Some(reading)),
                 Ok(None) => {}
                 Err(error) => {
-                    self.blind.insert(path, error.kind().to_string());
+                    self.blind.insert(path, read::words(&error));
                 }
             }
         }

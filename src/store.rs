@@ -8,6 +8,7 @@
 
 pub mod evidence;
 pub mod files;
+pub mod findings;
 pub mod health;
 mod identity;
 pub mod ingest;
@@ -490,5 +491,31 @@ fn disk_words(code: i32) -> &'static str {
             "it could not be locked; is it on a network file system?"
         }
         _ => "input or output error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_disk_is_told_once_and_is_no_damage() {
+        let path = Path::new("/dev/shm/x.db");
+        let told = |code: i32| {
+            let error = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+            explain(error.into(), path)
+        };
+        for code in [rusqlite::ffi::SQLITE_IOERR_READ, rusqlite::ffi::SQLITE_IOERR_SHMSIZE, 10] {
+            let error = anyhow::Error::from(told(code));
+            assert!(matches!(error.downcast_ref(), Some(StoreError::Disk { .. })), "{code}");
+            let said = format!("{error:#}");
+            assert!(said.contains("hint:") && !said.contains("damaged"), "{said}");
+            assert_eq!(said.matches("fails").count(), 1, "{said}");
+        }
+        // Every error says what to do next, and none tells its cause twice.
+        let other = anyhow::Error::from(told(rusqlite::ffi::SQLITE_TOOBIG));
+        assert_eq!(other.chain().count(), 1);
+        assert!(other.to_string().contains("hint:"));
+        assert!(matches!(told(rusqlite::ffi::SQLITE_FULL), StoreError::Full { .. }));
     }
 }

@@ -24,7 +24,7 @@ use crate::mirror::discover::RootState;
 use crate::mirror::{Backlog, Glance, Limits, Mirror, Scanned};
 use crate::reconcile::{self, ClockCheck, ClockWarning, Look, Options, Pass, Reading};
 use crate::snapshot;
-use crate::store::{self, Store, StoreError, files, meta};
+use crate::store::{self, Store, StoreError, files, findings, meta};
 
 /// Processes are looked at again this often while there is anything to see, ms …
 const PROBE_MS: i64 = 2_000;
@@ -289,6 +289,7 @@ impl Engine {
     /// What the snapshot cannot know from the store.
     pub fn beside(&mut self, host: &str) -> store::Result<snapshot::Beside> {
         let warnings = self.warnings()?;
+        findings::keep(&mut self.store, &warnings, self.clock.now_ms())?;
         let backlog = self.mirror.backlog();
         Ok(snapshot::Beside {
             host: host.to_owned(),

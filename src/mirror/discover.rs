@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use super::place::{self, Encoding, Named};
 use super::plan::Stat;
+use super::read::words;
 use crate::source::{Agent, Hint};
 
 /// A place where one agent keeps its transcripts: its home, or the folder of transcripts itself.
@@ -60,7 +61,7 @@ pub struct Scan {
     /// Files passed over because a better twin lies beside them.
     pub shadowed: HashSet<PathBuf>,
     /// Folders and files that could not be read, with what the system said.
-    pub unreadable: Vec<(PathBuf, io::ErrorKind)>,
+    pub unreadable: Vec<(PathBuf, String)>,
     /// State of each root, in the roots' order.
     pub roots: Vec<RootState>,
 }
@@ -291,7 +292,7 @@ impl Walk {
 
     fn unreadable(&mut self, path: &Path, error: &io::Error) {
         if !is_absent(error) {
-            self.scan.unreadable.push((path.to_owned(), error.kind()));
+            self.scan.unreadable.push((path.to_owned(), words(error)));
         }
     }
 }

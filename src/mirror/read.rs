@@ -38,6 +38,15 @@ pub fn hash(bytes: &[u8]) -> i64 {
     xxh3_64(bytes).cast_signed()
 }
 
+/// What the system says of a failure, without its number.
+pub fn words(error: &io::Error) -> String {
+    let said = error.to_string();
+    match said.find(" (os error ") {
+        Some(end) => said.get(..end).unwrap_or(&said).to_lowercase(),
+        None => said,
+    }
+}
+
 /// Opens a regular file without ever blocking on it.
 pub fn open(path: &Path, encoding: Encoding) -> io::Result<Opened> {
     let flags = i32::try_from((OFlags::NONBLOCK | OFlags::CLOEXEC).bits()).unwrap_or(0);

@@ -97,7 +97,7 @@ impl Mirror {
         let resumed =
             read::open(&found.path, found.encoding).and_then(|opened| opened.resume(cursor));
         match resumed {
-            Err(error) => return Some(Fate::Unseen(error.kind().to_string())),
+            Err(error) => return Some(Fate::Unseen(read::words(&error))),
             Ok(None) => {
                 return match found.agent {
                     Agent::Claude => None,

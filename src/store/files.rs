@@ -373,12 +373,8 @@ fn forget(tx: &Tx<'_>, session: i64) -> Result<usize> {
             WHERE entity_type = 'session' AND entity_id = ?1)";
     let mut gone = tx.0.prepare_cached(unnamed)?.execute([session])?;
     if gone > 0 {
-        for sql in [
-            "DELETE FROM evidence WHERE session_id = ?1",
-            "DELETE FROM compactions WHERE session_id = ?1",
-        ] {
-            gone += tx.0.prepare_cached(sql)?.execute([session])?;
-        }
+        let sql = "DELETE FROM evidence WHERE session_id = ?1";
+        gone += tx.0.prepare_cached(sql)?.execute([session])?;
     }
     Ok(gone)
 }

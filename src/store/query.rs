@@ -9,6 +9,7 @@ mod messages;
 mod names;
 mod sessions;
 
+pub use super::findings::findings;
 pub use messages::{MessageRow, messages};
 pub use names::{names, titles};
 pub use sessions::{
@@ -54,13 +55,6 @@ pub fn file_totals(tx: &Tx<'_>) -> Result<FileTotals> {
         })
     })?;
     Ok(totals)
-}
-
-/// The warnings that every process on this store sees, oldest first.
-pub fn findings(tx: &Tx<'_>) -> Result<Vec<String>> {
-    let mut statement = tx.0.prepare_cached("SELECT text FROM findings ORDER BY first_ms, id")?;
-    let texts = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    Ok(texts)
 }
 
 /// A count or size, which SQLite keeps signed.

@@ -17,15 +17,16 @@ use super::identity::beside;
 use super::{Result, StoreError, explain};
 
 /// Every migration, oldest first; the version of a file is how many it has had.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_pictures.sql"),
     include_str!("migrations/0003_readings.sql"),
     include_str!("migrations/0004_application.sql"),
+    include_str!("migrations/0005_compactions.sql"),
 ];
 
 /// The version this program writes.
-pub const VERSION: i64 = 4;
+pub const VERSION: i64 = 5;
 
 /// What a file of ours says of itself in its head: `lull`.
 const APPLICATION: i64 = 0x6c75_6c6c;

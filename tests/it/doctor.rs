@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::time::Duration;
 
+use lullwatch::store::Store;
 use rusqlite::Connection;
 use serde_json::Value;
 
@@ -128,10 +130,6 @@ fn people_get_the_same_with_hints() {
 #[test]
 fn a_broken_store_is_a_fault_and_everything_else_is_still_looked_at() {
     let stage = well();
-    // What was written last lies in the log, which alone would be a sound database.
-    for ending in ["-wal", "-shm"] {
-        fs::remove_file(stage.path(&format!("state/x.db{ending}"))).unwrap();
-    }
     fs::write(stage.db(), "this is no database, and long enough to be seen as none").unwrap();
     let (said, code) = doctor(&stage);
     assert_eq!((code, said["verdict"].as_str()), (2, Some("fault")));
@@ -180,6 +178,7 @@ fn a_newer_store_and_an_open_one_are_told() {
 #[test]
 fn the_writer_and_its_silence_are_told() {
     let stage = well();
+    let open = Store::open(&stage.db(), Duration::ZERO, 1).unwrap();
     let mut held =
         lullwatch::app::lock::try_take(&stage.db(), crate::stage::now()).unwrap().unwrap();
     let (said, code) = doctor(&stage);
@@ -190,6 +189,12 @@ fn the_writer_and_its_silence_are_told() {
     let (said, code) = doctor(&stage);
     assert_eq!(code, 1);
     assert!(of(&said, "writer")[0].starts_with("warning pid "), "{said:#}");
+    // Its log is gone: what it writes nobody sees, and a second one would damage the database.
+    fs::remove_file(stage.path("state/x.db-wal")).unwrap();
+    let (said, code) = doctor(&stage);
+    assert_eq!(code, 2);
+    assert!(of(&said, "writer")[0].contains("the log of the database is gone"), "{said:#}");
+    drop(open);
 }
 
 #[test]

@@ -352,3 +352,44 @@ fn a_watch_makes_good_what_was_removed_or_replaced_under_it() {
     assert_eq!(left, ["x.db", "x.db.lock"], "an orderly end leaves one file");
     assert!(mirrored(&stage));
 }
+
+#[test]
+fn a_viewer_sees_the_warnings_of_the_writer() {
+    let stage = Stage::new();
+    let row =
+        r#"{"type":"session","version":0,"id":"session-1","createdAt":1796028240000,"cwd":"/"}"#;
+    let mut packed = zstd::stream::encode_all(format!("{row}\n").as_bytes(), 1).unwrap();
+    packed.extend([0x55; 64]);
+    let log = stage.put(".dsh/sessions/--tmp--/session-1/session.jsonl.zstd", "");
+    fs::write(&log, &packed).unwrap();
+    stage.pass();
+    let held =
+        (Store::open(&stage.db(), BUSY, 1), lock::try_take(&stage.db(), 1).unwrap().unwrap());
+    let seen = stage.output(&["compactions", "--json"]);
+    assert!(seen.status.success());
+    let warnings = stage.query("SELECT text FROM findings");
+    assert!(warnings.contains("damaged compressed part"), "{warnings}");
+    drop(held);
+    fs::write(&log, packed.get(..packed.len() - 64).unwrap()).unwrap();
+    stage.pass();
+    assert_eq!(stage.query("SELECT text FROM findings"), "");
+}
+
+#[test]
+fn what_could_mirror_nothing_does_not_show_that_there_is_nothing() {
+    let stage = Stage::new();
+    drop(Store::open(&stage.db(), BUSY, 1).unwrap());
+    prompt(&stage);
+    #[expect(clippy::disallowed_methods, reason = "plays another program that keeps it locked")]
+    let other = rusqlite::Connection::open(stage.db()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let done = stage.output(&["audit"]);
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(!done.status.success() && said.contains("hint:"), "{said}");
+    assert_eq!(said.matches("is locked").count(), 1, "the cause is told once: {said}");
+    other.execute_batch("ROLLBACK").unwrap();
+    stage.pass();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let done = stage.output(&["audit"]);
+    assert!(done.status.success(), "what it held before is shown");
+}

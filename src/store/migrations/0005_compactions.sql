@@ -1,0 +1,2 @@
+-- Brackets are folded from the facts whenever they are shown; nothing was ever kept here.
+DROP TABLE IF EXISTS compactions;
