@@ -144,7 +144,7 @@ pub struct Scanned {
 impl Mirror {
     /// Remembers from the store what has been read before.
     pub fn new(store: &mut Store, host: String, roots: Vec<Root>) -> store::Result<Self> {
-        let known = load_known(store)?;
+        let known = load_known(store, &host)?;
         Ok(Self {
             host,
             root_ids: vec![None; roots.len()],
@@ -256,7 +256,7 @@ impl Mirror {
     /// After a failed write: what happened of it is in the store alone.
     fn trust(&mut self, store: &mut Store) -> store::Result<()> {
         if self.known_stale {
-            self.known = load_known(store)?;
+            self.known = load_known(store, &self.host)?;
             self.known_stale = false;
         }
         Ok(())
@@ -366,7 +366,7 @@ impl Mirror {
             self.reading = None;
         }
         self.searched.remove(&found.path);
-        match known::load_one(store, &found.path)? {
+        match known::load_one(store, &self.host, &found.path)? {
             Some(known) => self.known.insert(found.path.clone(), known),
             None => self.known.remove(&found.path),
         };

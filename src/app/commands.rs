@@ -55,7 +55,7 @@ pub fn run(setting: &Setting, command: Command) -> anyhow::Result<Exit> {
 fn show(setting: &Setting, id: &str) -> anyhow::Result<Exit> {
     let mut view = once::up_to_date(setting, Patience::None)?;
     let now_ms = setting.clock.now_ms();
-    let row = match view.reader.read(|tx| snapshot::resolve(tx, id))? {
+    let row = match view.reader.read(|tx| snapshot::resolve(tx, &setting.host, id))? {
         Resolved::One(row) => row,
         Resolved::None => {
             complain(&format!(
@@ -151,7 +151,7 @@ fn acknowledge(setting: &Setting, typed: &[String], all: bool) -> anyhow::Result
     }
     let mut ids = Vec::new();
     for word in typed {
-        match entries(&mut store, consumer, word)? {
+        match entries(&mut store, setting, word)? {
             Entries::Some(found) => ids.extend(found),
             Entries::None => complain(&format!(
                 "no ledger entry `{word}` for `{consumer}`; nothing changed for it\n\
@@ -181,7 +181,8 @@ enum Entries {
 }
 
 /// The number of an entry, or all entries of a session.
-fn entries(store: &mut Store, consumer: &str, word: &str) -> anyhow::Result<Entries> {
+fn entries(store: &mut Store, setting: &Setting, word: &str) -> anyhow::Result<Entries> {
+    let consumer = &setting.config.consumer;
     let found = store.read(|tx| {
         let number = word.parse::<i64>().ok();
         if let Some(number) = number
@@ -189,7 +190,7 @@ fn entries(store: &mut Store, consumer: &str, word: &str) -> anyhow::Result<Entr
         {
             return Ok(Entries::Some(vec![number]));
         }
-        Ok(match snapshot::resolve(tx, word)? {
+        Ok(match snapshot::resolve(tx, &setting.host, word)? {
             Resolved::One(row) => match delivery::of_session(tx, consumer, row)? {
                 none if none.is_empty() => Entries::None,
                 own => Entries::Some(own),

@@ -138,7 +138,7 @@ fn by_lock(
 fn session_of_lock(tx: &Tx<'_>, host: &str, path: &Path) -> Result<Vec<(String, String)>> {
     let Some(folder) = path.parent() else { return Ok(Vec::new()) };
     if path.file_name() == Some(OsStr::new("session.lock")) {
-        return links::in_folder(tx, folder.as_os_str().as_bytes());
+        return links::in_folder(tx, host, folder.as_os_str().as_bytes());
     }
     let thread = path.file_stem().and_then(OsStr::to_str);
     let Some(thread) = thread.filter(|_| folder.ends_with("thread-writer-locks")) else {

@@ -149,9 +149,9 @@ impl Probe {
 
     /// Looks, and stores what is new.
     pub fn look(&mut self, store: &mut Store, reach: Reach, now_ms: i64) -> store::Result<Probed> {
-        let mut absorbed = inbox::absorb(store, &self.inbox.folder, Waits::Soon, now_ms)?;
+        let mut absorbed = inbox::absorb(store, &self.host, &self.inbox.folder, Waits::Soon, now_ms)?;
         if let Some(shared) = self.inbox.shared.as_deref().filter(|_| reach == Reach::Far) {
-            absorbed += inbox::absorb(store, shared, Waits::Long, now_ms)?;
+            absorbed += inbox::absorb(store, &self.host, shared, Waits::Long, now_ms)?;
         }
         self.lost = inbox::lost(&self.inbox.folder, now_ms);
         let proc = Proc::system();
@@ -185,7 +185,7 @@ impl Probe {
             if file.file_name() == Some(OsStr::new("session.lock")) {
                 let mut folder = file.parent().unwrap_or(&file).as_os_str().as_bytes().to_vec();
                 folder.push(b'/');
-                named.rows.extend(store.read(|tx| evidence::sessions_in(tx, &folder))?);
+                named.rows.extend(store.read(|tx| evidence::sessions_in(tx, &self.host, &folder))?);
             } else if let Some(thread) = file.file_stem().and_then(OsStr::to_str) {
                 named.codex.push(thread.to_owned());
             }
@@ -260,8 +260,9 @@ impl Probe {
         session.locks = self.locks(store, agent, session.id, &session.native_id)?;
         // Who its family is matters only where a lock may be held.
         if session.locks.iter().any(|lock| fs::symlink_metadata(lock).is_ok()) {
-            let word = agent.word();
-            for (id, native) in store.read(|tx| evidence::family(tx, word, &session.native_id))? {
+            let (host, word) = (&self.host, agent.word());
+            let family = store.read(|tx| evidence::family(tx, host, word, &session.native_id))?;
+            for (id, native) in family {
                 session.family_locks.extend(self.locks(store, agent, id, &native)?);
             }
         }

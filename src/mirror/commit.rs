@@ -99,7 +99,7 @@ pub fn write(
     now_ms: i64,
 ) -> store::Result<Option<Changed>> {
     let mut changed = Changed::default();
-    let Some(generation) = generation(tx, batch, &mut changed)? else { return Ok(None) };
+    let Some(generation) = generation(tx, host, batch, &mut changed)? else { return Ok(None) };
     changed.generation = generation;
     let mut writer = Writer { tx, host, batch, generation, usage: HashMap::new() };
     for (nth, part) in batch.parts.iter().enumerate() {
@@ -144,7 +144,12 @@ fn share(tx: &Tx<'_>, session: i64, key: i64, sessions: &mut BTreeSet<i64>) -> s
 }
 
 /// Moves the cursor, or begins the generation with it.
-fn generation(tx: &Tx<'_>, batch: &Batch, changed: &mut Changed) -> store::Result<Option<i64>> {
+fn generation(
+    tx: &Tx<'_>,
+    host: &str,
+    batch: &Batch,
+    changed: &mut Changed,
+) -> store::Result<Option<i64>> {
     let advance = advance(batch);
     if let Replaces::WhenRead(Rereading { old, position, .. }) = batch.replaces
         && !files::stands_at(tx, old, &batch.path, position.cast_signed())?
@@ -172,6 +177,7 @@ fn generation(tx: &Tx<'_>, batch: &Batch, changed: &mut Changed) -> store::Resul
     };
     let new = files::NewFile {
         root_id: batch.root_id,
+        host,
         agent: batch.agent.word(),
         place: batch.place.word(),
         path: &batch.path,

@@ -80,9 +80,10 @@ impl Known {
     }
 }
 
-/// All files the store knows, by path.
-pub(super) fn load_known(store: &mut Store) -> store::Result<HashMap<PathBuf, Known>> {
-    let (rows, again) = store.read(|tx| Ok((files::live_files(tx)?, files::rereadings(tx)?)))?;
+/// All files the store knows of a host, by path.
+pub(super) fn load_known(store: &mut Store, host: &str) -> store::Result<HashMap<PathBuf, Known>> {
+    let (rows, again) =
+        store.read(|tx| Ok((files::live_files(tx, host)?, files::rereadings(tx, host)?)))?;
     let mut known: HashMap<PathBuf, Known> =
         rows.into_iter().map(|row| (path_of(row.path.clone()), Known::from(row))).collect();
     for row in again {
@@ -93,11 +94,11 @@ pub(super) fn load_known(store: &mut Store) -> store::Result<HashMap<PathBuf, Kn
     Ok(known)
 }
 
-/// One file the store knows.
-pub(super) fn load_one(store: &mut Store, path: &Path) -> store::Result<Option<Known>> {
+/// One file the store knows of a host.
+pub(super) fn load_one(store: &mut Store, host: &str, path: &Path) -> store::Result<Option<Known>> {
     let path = path.as_os_str().as_bytes();
-    let (row, again) =
-        store.read(|tx| Ok((files::live_file(tx, path)?, files::rereading(tx, path)?)))?;
+    let (row, again) = store
+        .read(|tx| Ok((files::live_file(tx, host, path)?, files::rereading(tx, host, path)?)))?;
     let mut known = row.map(Known::from);
     if let (Some(known), Some(again)) = (&mut known, again) {
         known.take_up(&Known::from(again));

@@ -19,12 +19,12 @@ pub enum Resolved {
     Many(Vec<String>),
 }
 
-/// The session meant by `typed`.
-pub fn resolve(tx: &Tx<'_>, typed: &str) -> Result<Resolved> {
-    Ok(choose(&query::ids(tx)?, typed.trim()))
+/// The session meant by `typed`; of several hosts' one id that of `host`.
+pub fn resolve(tx: &Tx<'_>, host: &str, typed: &str) -> Result<Resolved> {
+    Ok(choose(&query::ids(tx)?, host, typed.trim()))
 }
 
-fn choose(rows: &[IdRow], typed: &str) -> Resolved {
+fn choose(rows: &[IdRow], host: &str, typed: &str) -> Resolved {
     if typed.is_empty() {
         return Resolved::None;
     }
@@ -40,8 +40,11 @@ fn choose(rows: &[IdRow], typed: &str) -> Resolved {
     let begin = |row: &IdRow| begins(row, typed);
     for wanted in [&whole as &dyn Fn(&IdRow) -> bool, &begin] {
         for nested in [false, true] {
-            let found: Vec<&IdRow> =
+            let mut found: Vec<&IdRow> =
                 rows.iter().filter(|row| row.nested == nested && wanted(row)).collect();
+            if found.len() > 1 && found.iter().any(|row| row.host == host) {
+                found.retain(|row| row.host == host);
+            }
             match found.as_slice() {
                 [] => {}
                 [one] => return Resolved::One(one.id),
@@ -89,6 +92,7 @@ mod tests {
             native_id: native.to_owned(),
             parent: parent.map(str::to_owned),
             nested: parent.is_some(),
+            host: "h".to_owned(),
         }
     }
 
@@ -117,6 +121,15 @@ mod tests {
             row(5, "claude", "a9f", Some("abc1")),
             row(6, "claude", "0dd", Some("abc1")),
         ];
-        assert_eq!(choose(&rows, typed.trim()), want);
+        assert_eq!(choose(&rows, "h", typed.trim()), want);
+    }
+
+    #[test]
+    fn of_two_hosts_one_id_our_own_is_meant() {
+        let there = IdRow { host: "there".to_owned(), ..row(7, "claude", "abc1", None) };
+        let rows = [there, row(1, "claude", "abc1", None)];
+        assert_eq!(choose(&rows, "h", "abc1"), Resolved::One(1));
+        assert_eq!(choose(&rows, "there", "abc"), Resolved::One(7));
+        assert!(matches!(choose(&rows, "elsewhere", "abc1"), Resolved::Many(_)));
     }
 }

@@ -249,17 +249,21 @@ pub fn candidates(tx: &Tx<'_>, host: &str, named: &Named) -> Result<Vec<Candidat
 const FAMILY_MAX: i64 = 1_000;
 
 /// Row and native ids of the sub-agents and internal threads below a session.
-pub fn family(tx: &Tx<'_>, agent: &str, native_id: &str) -> Result<Vec<(i64, String)>> {
+pub fn family(tx: &Tx<'_>, host: &str, agent: &str, native_id: &str) -> Result<Vec<(i64, String)>> {
     let sql = "WITH RECURSIVE below(id, native) AS (
             SELECT id, native_id FROM sessions
-                WHERE agent = ?1 AND parent_native_id = ?2 AND parent_native_id <> ''
+                WHERE agent = ?1 AND parent_native_id = ?2 AND host = ?4
+                    AND parent_native_id <> ''
             UNION
             SELECT s.id, s.native_id FROM below b JOIN sessions s
-                ON s.agent = ?1 AND s.parent_native_id = b.native AND s.parent_native_id <> '')
+                ON s.agent = ?1 AND s.parent_native_id = b.native AND s.host = ?4
+                    AND s.parent_native_id <> '')
         SELECT id, native FROM below LIMIT ?3";
     let mut statement = tx.0.prepare_cached(sql)?;
     let rows = statement
-        .query_map(params![agent, native_id, FAMILY_MAX], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .query_map(params![agent, native_id, FAMILY_MAX, host], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?
         .collect::<rusqlite::Result<_>>()?;
     Ok(rows)
 }
@@ -275,34 +279,41 @@ pub fn paths(tx: &Tx<'_>, session_id: i64) -> Result<Vec<Vec<u8>>> {
 }
 
 /// The session of the top level, or else the nested one, that the file at this path is of.
-pub fn session_at(tx: &Tx<'_>, path: &[u8]) -> Result<Option<(i64, bool)>> {
+pub fn session_at(tx: &Tx<'_>, host: &str, path: &[u8]) -> Result<Option<(i64, bool)>> {
     let sql = "SELECT s.id, s.nested FROM source_files g JOIN facts f ON f.generation = g.id
             JOIN sessions s ON s.id = f.session_id
-        WHERE g.path = ?1 AND g.live = 1 ORDER BY s.nested, s.id LIMIT 1";
+        WHERE g.path = ?1 AND g.host = ?2 AND g.live = 1 ORDER BY s.nested, s.id LIMIT 1";
     let mut statement = tx.0.prepare_cached(sql)?;
-    Ok(statement.query_row([path], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+    Ok(statement.query_row(params![path, host], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
 }
 
 /// The sessions whose files lie in this folder, which ends with its separator.
-pub fn sessions_in(tx: &Tx<'_>, folder: &[u8]) -> Result<Vec<i64>> {
+pub fn sessions_in(tx: &Tx<'_>, host: &str, folder: &[u8]) -> Result<Vec<i64>> {
     let mut end = folder.to_vec();
     end.push(0xff);
     let sql = "SELECT DISTINCT f.session_id FROM source_files g
             JOIN facts f ON f.generation = g.id
-        WHERE g.path >= ?1 AND g.path < ?2 AND g.live = 1";
+        WHERE g.path >= ?1 AND g.path < ?2 AND g.host = ?3 AND g.live = 1";
     let mut statement = tx.0.prepare_cached(sql)?;
     let rows = statement
-        .query_map(params![folder, end], |row| row.get(0))?
+        .query_map(params![folder, end, host], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     Ok(rows)
 }
 
 /// The session, of the top level or not, of that agent and native id.
-pub fn session_named(tx: &Tx<'_>, agent: &str, native_id: &str) -> Result<Option<(i64, bool)>> {
-    let sql = "SELECT id, nested FROM sessions WHERE agent = ?1 AND native_id = ?2
+pub fn session_named(
+    tx: &Tx<'_>,
+    host: &str,
+    agent: &str,
+    native_id: &str,
+) -> Result<Option<(i64, bool)>> {
+    let sql = "SELECT id, nested FROM sessions WHERE agent = ?1 AND native_id = ?2 AND host = ?3
         ORDER BY nested, id LIMIT 1";
     let mut statement = tx.0.prepare_cached(sql)?;
-    Ok(statement.query_row([agent, native_id], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+    Ok(statement
+        .query_row([agent, native_id, host], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?)
 }
 
 #[cfg(test)]

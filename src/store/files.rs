@@ -65,6 +65,8 @@ pub struct Advance {
 pub struct NewFile<'a> {
     /// Root id.
     pub root_id: i64,
+    /// The host on which its path leads to it.
+    pub host: &'a str,
     /// The agent's word.
     pub agent: &'a str,
     /// The place's word.
@@ -166,32 +168,34 @@ pub fn has_roots(tx: &Tx<'_>) -> Result<bool> {
     Ok(statement.query_row([], |row| row.get(0))?)
 }
 
-/// Every live generation.
-pub fn live_files(tx: &Tx<'_>) -> Result<Vec<FileRow>> {
-    let sql = format!("SELECT {COLUMNS} FROM source_files WHERE live = 1");
+/// Every live generation of a host.
+pub fn live_files(tx: &Tx<'_>, host: &str) -> Result<Vec<FileRow>> {
+    let sql = format!("SELECT {COLUMNS} FROM source_files WHERE live = 1 AND host = ?1");
     let mut statement = tx.0.prepare_cached(&sql)?;
-    let rows = statement.query_map([], file_row)?.collect::<rusqlite::Result<_>>()?;
+    let rows = statement.query_map([host], file_row)?.collect::<rusqlite::Result<_>>()?;
     Ok(rows)
 }
 
-/// The live generation of a path.
-pub fn live_file(tx: &Tx<'_>, path: &[u8]) -> Result<Option<FileRow>> {
-    let sql = format!("SELECT {COLUMNS} FROM source_files WHERE live = 1 AND path = ?1");
-    Ok(tx.0.prepare_cached(&sql)?.query_row([path], file_row).optional()?)
+/// The live generation of a path on a host.
+pub fn live_file(tx: &Tx<'_>, host: &str, path: &[u8]) -> Result<Option<FileRow>> {
+    let sql =
+        format!("SELECT {COLUMNS} FROM source_files WHERE live = 1 AND path = ?1 AND host = ?2");
+    Ok(tx.0.prepare_cached(&sql)?.query_row(params![path, host], file_row).optional()?)
 }
 
-/// Every generation that is being read anew in place of a live one.
-pub fn rereadings(tx: &Tx<'_>) -> Result<Vec<FileRow>> {
-    let sql = format!("SELECT {COLUMNS} FROM source_files WHERE live = 2");
+/// Every generation of a host that is being read anew in place of a live one.
+pub fn rereadings(tx: &Tx<'_>, host: &str) -> Result<Vec<FileRow>> {
+    let sql = format!("SELECT {COLUMNS} FROM source_files WHERE live = 2 AND host = ?1");
     let mut statement = tx.0.prepare_cached(&sql)?;
-    let rows = statement.query_map([], file_row)?.collect::<rusqlite::Result<_>>()?;
+    let rows = statement.query_map([host], file_row)?.collect::<rusqlite::Result<_>>()?;
     Ok(rows)
 }
 
-/// The generation of a path that is being read anew.
-pub fn rereading(tx: &Tx<'_>, path: &[u8]) -> Result<Option<FileRow>> {
-    let sql = format!("SELECT {COLUMNS} FROM source_files WHERE live = 2 AND path = ?1");
-    Ok(tx.0.prepare_cached(&sql)?.query_row([path], file_row).optional()?)
+/// The generation of a path on a host that is being read anew.
+pub fn rereading(tx: &Tx<'_>, host: &str, path: &[u8]) -> Result<Option<FileRow>> {
+    let sql =
+        format!("SELECT {COLUMNS} FROM source_files WHERE live = 2 AND path = ?1 AND host = ?2");
+    Ok(tx.0.prepare_cached(&sql)?.query_row(params![path, host], file_row).optional()?)
 }
 
 /// The adapter state of a generation, JSON.
@@ -206,9 +210,9 @@ pub fn insert(tx: &Tx<'_>, new: &NewFile<'_>) -> Result<Option<i64>> {
     let changed =
         tx.0.prepare_cached(
             "INSERT INTO source_files (root_id, agent, place, path, stem, dev, ino, size, ctime_ns,
-                 mtime_ms, state, first_seen_ms, live, reading)
+                 mtime_ms, state, first_seen_ms, live, reading, host)
              VALUES (?1, ?2, ?3, ?4, ?5, 0, 0, 0, 0, 0, '',
-                 coalesce((SELECT first_seen_ms FROM source_files WHERE id = ?7), ?6), ?8, ?9)
+                 coalesce((SELECT first_seen_ms FROM source_files WHERE id = ?7), ?6), ?8, ?9, ?10)
              ON CONFLICT DO NOTHING",
         )?
         .execute(params![
@@ -220,7 +224,8 @@ pub fn insert(tx: &Tx<'_>, new: &NewFile<'_>) -> Result<Option<i64>> {
             new.first_seen_ms,
             new.replaces,
             new.counts.live(),
-            new.reading
+            new.reading,
+            new.host
         ])?;
     Ok((changed == 1).then(|| tx.0.last_insert_rowid()))
 }
@@ -300,7 +305,7 @@ pub fn retire(tx: &Tx<'_>, id: i64) -> Result<()> {
 /// Drops what has been read anew in place of a generation so far.
 pub fn drop_rereading(tx: &Tx<'_>, id: i64) -> Result<()> {
     let sql = "UPDATE source_files SET live = 0 WHERE live = 2
-        AND path = (SELECT path FROM source_files WHERE id = ?1)";
+        AND (path, host) = (SELECT path, host FROM source_files WHERE id = ?1)";
     tx.0.prepare_cached(sql)?.execute([id])?;
     Ok(())
 }

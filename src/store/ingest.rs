@@ -188,9 +188,9 @@ pub fn sharers_of(tx: &Tx<'_>, generation: i64) -> Result<Vec<i64>> {
 
 /// Sessions to which a generation addresses a title.
 pub fn titled_by(tx: &Tx<'_>, generation: i64) -> Result<Vec<i64>> {
-    let sql = "SELECT DISTINCT s.id FROM titles t
+    let sql = "SELECT DISTINCT s.id FROM titles t JOIN source_files g ON g.id = t.generation
             JOIN sessions s ON s.agent = t.agent AND s.native_id = t.native_id
-                AND s.parent_native_id = t.parent_native_id
+                AND s.parent_native_id = t.parent_native_id AND s.host = g.host
         WHERE t.generation = ?1";
     ids(tx, sql, generation)
 }

@@ -142,9 +142,10 @@ fn live_generations(tx: &Tx<'_>, session: i64) -> Result<Vec<Generation>> {
 fn titles(tx: &Tx<'_>, held: &Held) -> Result<Vec<TitleRow>> {
     let sql = "SELECT t.kind, t.at_ms, g.stem, t.position, t.text
         FROM titles t JOIN source_files g ON g.id = t.generation
-        WHERE t.agent = ?1 AND t.native_id = ?2 AND t.parent_native_id = ?3 AND g.live = 1";
+        WHERE t.agent = ?1 AND t.native_id = ?2 AND t.parent_native_id = ?3 AND g.live = 1
+            AND g.host = ?4";
     let mut statement = tx.0.prepare_cached(sql)?;
-    let mut rows = statement.query(params![held.agent, held.native, held.parent])?;
+    let mut rows = statement.query(params![held.agent, held.native, held.parent, held.host])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let word: String = row.get(0)?;

@@ -17,16 +17,17 @@ use super::identity::beside;
 use super::{Result, StoreError, explain};
 
 /// Every migration, oldest first; the version of a file is how many it has had.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_pictures.sql"),
     include_str!("migrations/0003_readings.sql"),
     include_str!("migrations/0004_application.sql"),
     include_str!("migrations/0005_compactions.sql"),
+    include_str!("migrations/0006_hosts.sql"),
 ];
 
 /// The version this program writes.
-pub const VERSION: i64 = 5;
+pub const VERSION: i64 = 6;
 
 /// What a file of ours says of itself in its head: `lull`.
 const APPLICATION: i64 = 0x6c75_6c6c;

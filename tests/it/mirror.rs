@@ -339,3 +339,61 @@ fn filetime(path: &std::path::Path, at_ms: i64) {
     let at = std::time::UNIX_EPOCH + std::time::Duration::from_millis(at_ms.cast_unsigned());
     fs::File::options().write(true).open(path).unwrap().set_modified(at).unwrap();
 }
+
+/// A pass of that host's mirror over the same store, in which the same paths are other files.
+fn pass_of(bed: &Home, host: &str) -> Mirror {
+    let mut store = bed.store();
+    let mut mirror = Mirror::new(&mut store, host.to_owned(), bed.roots()).unwrap();
+    mirror.scan(&mut store, NOW).unwrap();
+    while mirror.step(&mut store, NOW).unwrap() {}
+    while mirror.tidy(&mut store).unwrap() {}
+    mirror
+}
+
+#[test]
+fn two_hosts_with_the_same_paths_stay_two() {
+    use lullwatch::source::Agent;
+    use lullwatch::store::{evidence, runs::links};
+    let bed = Home::new();
+    let path = bed.put(CLAUDE, &claude_text());
+    bed.put(DSH, &dsh_text());
+    bed.pass();
+    // On the other host the same paths hold something else, titles addressed to the session too.
+    let line = claude_line(1, "of another host") + "\n";
+    let title = format!(r#"{{"type":"ai-title","aiTitle":"Theirs","sessionId":"{SESSION}"}}"#);
+    bed.put(CLAUDE, (line + &title + "\n").as_bytes());
+    pass_of(&bed, "other");
+    let of = |host: &str, what: &str| {
+        bed.query(&format!(
+            "SELECT {what} FROM sessions WHERE agent = 'claude' AND host = '{host}'"
+        ))
+    };
+    let prompts = "json_extract(facts, '$.prompts.primary'), json_extract(facts, '$.title')";
+    assert_eq!((of("h", prompts), of("other", prompts)), ("6|T\n".into(), "1|Theirs\n".into()));
+    assert_eq!(bed.query("SELECT count(*) FROM source_files WHERE live = 1"), "4\n");
+    let mut store = bed.store();
+    let host_of = |id: i64| bed.query(&format!("SELECT host FROM sessions WHERE id = {id}"));
+    for host in ["h", "other"] {
+        let bytes = std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str());
+        let mut folder = path.parent().unwrap().as_os_str().as_encoded_bytes().to_vec();
+        folder.push(b'/');
+        let found = store
+            .read(|tx| {
+                let claude = Agent::Claude.word();
+                let at = evidence::session_at(tx, host, bytes)?.unwrap().0;
+                let named = evidence::session_named(tx, host, claude, SESSION)?.unwrap().0;
+                let inside = evidence::sessions_in(tx, host, &folder)?;
+                Ok([vec![at, named], inside].concat())
+            })
+            .unwrap();
+        assert_eq!(found.len(), 3);
+        assert!(found.iter().all(|id| host_of(*id) == format!("{host}\n")), "{host}: {found:?}");
+        let dsh = bed.home().join(".dsh/sessions/--tmp-demo--/session-1");
+        let bytes = dsh.as_os_str().as_encoded_bytes();
+        assert_eq!(store.read(|tx| links::in_folder(tx, host, bytes)).unwrap().len(), 1);
+    }
+    // What is gone here is not gone there, and the other one's pass has changed nothing of ours.
+    fs::remove_file(&path).unwrap();
+    pass_of(&bed, "other");
+    assert_eq!(of("h", "transcript") + &of("other", "transcript"), "present\nmissing\n");
+}

@@ -677,7 +677,7 @@ fn filters_are_of_the_display_only() {
 #[test]
 fn what_is_typed_names_a_session() {
     let mut bed = fleet();
-    let mut resolve = |typed: &str| bed.store.read(|tx| snapshot::resolve(tx, typed)).unwrap();
+    let mut resolve = |typed: &str| bed.store.read(|tx| snapshot::resolve(tx, "h", typed)).unwrap();
     assert_eq!(resolve("36ff"), Resolved::One(4));
     assert_eq!(resolve("codex:01a22ba8-4"), Resolved::One(2));
     assert_eq!(resolve("01a22ba8-4de0/01a22ba8-5"), Resolved::One(3));

@@ -49,6 +49,7 @@ pub(super) fn lost(inbox: &Path, now_ms: i64) -> Option<String> {
 /// Takes in what lies in the inbox; returns how many rows that made.
 pub(super) fn absorb(
     store: &mut Store,
+    host: &str,
     inbox: &Path,
     waits: Waits,
     now_ms: i64,
@@ -66,7 +67,7 @@ pub(super) fn absorb(
         for (path, event) in files {
             match event
                 .as_ref()
-                .map_or(Ok(Taken::Useless), |event| take(tx, event, waits, now_ms))?
+                .map_or(Ok(Taken::Useless), |event| take(tx, host, event, waits, now_ms))?
             {
                 Taken::Stored => {
                     rows += 1;
@@ -101,11 +102,11 @@ enum Taken {
     Waits,
 }
 
-fn take(tx: &Tx<'_>, event: &Event, waits: Waits, now_ms: i64) -> store::Result<Taken> {
+fn take(tx: &Tx<'_>, host: &str, event: &Event, waits: Waits, now_ms: i64) -> store::Result<Taken> {
     if !says_something(event.kind) {
         return Ok(Taken::Useless);
     }
-    let Some((found, nested)) = resolve(tx, event)? else {
+    let Some((found, nested)) = resolve(tx, host, event)? else {
         let waits = now_ms.saturating_sub(event.at_ms) <= waits.ms();
         return Ok(if waits { Taken::Waits } else { Taken::Useless });
     };
@@ -159,9 +160,9 @@ fn wants_the_user(kind: Kind) -> bool {
 
 /// Which session an event is of: by its transcript, for Codex gives a thread and its sub-agents one
 /// id; by that id only where there is no transcript.
-fn resolve(tx: &Tx<'_>, event: &Event) -> store::Result<Option<(i64, bool)>> {
+fn resolve(tx: &Tx<'_>, host: &str, event: &Event) -> store::Result<Option<(i64, bool)>> {
     if let Some(path) = event.transcript_path.as_deref().map(Path::new) {
-        let found = evidence::session_at(tx, path.as_os_str().as_bytes())?;
+        let found = evidence::session_at(tx, host, path.as_os_str().as_bytes())?;
         if found.is_some() {
             return Ok(found);
         }
@@ -170,7 +171,8 @@ fn resolve(tx: &Tx<'_>, event: &Event) -> store::Result<Option<(i64, bool)>> {
         let stem = path.file_stem().and_then(|stem| stem.to_str());
         if let Some(stem) = stem {
             for agent in agents {
-                let found = evidence::session_named(tx, agent.word(), native_id(*agent, stem))?;
+                let found =
+                    evidence::session_named(tx, host, agent.word(), native_id(*agent, stem))?;
                 if found.is_some() {
                     return Ok(found);
                 }
@@ -182,7 +184,7 @@ fn resolve(tx: &Tx<'_>, event: &Event) -> store::Result<Option<(i64, bool)>> {
     }
     let Some(id) = event.session_id.as_deref() else { return Ok(None) };
     for agent in agents(event.agent) {
-        let found = evidence::session_named(tx, agent.word(), id)?;
+        let found = evidence::session_named(tx, host, agent.word(), id)?;
         if found.is_some() {
             return Ok(found);
         }

@@ -250,12 +250,14 @@ pub struct IdRow {
     pub parent: Option<String>,
     /// Not of the top level.
     pub nested: bool,
+    /// Where its transcript lies.
+    pub host: String,
 }
 
 /// Every session's names.
 pub fn ids(tx: &Tx<'_>) -> Result<Vec<IdRow>> {
     let mut statement = tx.0.prepare_cached(
-        "SELECT id, agent, native_id, NULLIF(parent_native_id, ''), nested
+        "SELECT id, agent, native_id, NULLIF(parent_native_id, ''), nested, host
          FROM sessions ORDER BY id",
     )?;
     let rows = statement
@@ -266,6 +268,7 @@ pub fn ids(tx: &Tx<'_>) -> Result<Vec<IdRow>> {
                 native_id: row.get(2)?,
                 parent: row.get(3)?,
                 nested: row.get(4)?,
+                host: row.get(5)?,
             })
         })?
         .collect::<rusqlite::Result<_>>()?;

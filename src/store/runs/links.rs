@@ -165,13 +165,13 @@ fn query(among: Among) -> String {
 }
 
 /// The top-level sessions whose transcripts lie in a folder: of dsh the one that a lock there is of.
-pub fn in_folder(tx: &Tx<'_>, folder: &[u8]) -> Result<Vec<(String, String)>> {
+pub fn in_folder(tx: &Tx<'_>, host: &str, folder: &[u8]) -> Result<Vec<(String, String)>> {
     let sql = "SELECT DISTINCT s.agent, s.native_id
         FROM source_files f JOIN facts g ON g.generation = f.id JOIN sessions s ON s.id = g.session_id
-        WHERE f.live = 1 AND s.nested = 0
+        WHERE f.live = 1 AND s.nested = 0 AND f.host = ?2
             AND f.path >= CAST(?1 || x'2f' AS BLOB) AND f.path < CAST(?1 || x'30' AS BLOB)";
     let mut statement = tx.0.prepare_cached(sql)?;
-    let rows = statement.query_map([folder], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let rows = statement.query_map(params![folder, host], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
