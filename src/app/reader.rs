@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -27,6 +27,8 @@ const LOOK: Duration = Duration::from_millis(400);
 const PAUSE_TIMES: i64 = 4;
 /// Failures in a row before they are told: while the store is being made it cannot be read yet.
 const FAILURES_MAX: u32 = 5;
+/// Texts that wait to be read.
+const TEXTS_MAX: usize = 32;
 /// Longest full text shown, characters.
 const TEXT_CHARS_MAX: usize = 200_000;
 
@@ -54,6 +56,7 @@ pub fn run(
     replies: &mpsc::Sender<Reply>,
     mut query: Query,
 ) {
+    let texts = texts(replies.clone());
     let mut beside = Beside { host: setting.host.clone(), ..Beside::default() };
     // What the store had is on the screen before the first look at any file.
     let mut reader = Reader::open(&setting.config.db).ok();
@@ -80,9 +83,10 @@ pub fn run(
                             changed = true;
                         }
                         Wish::Message { id, pointer } => {
-                            let text = full_text(&pointer);
-                            // The screen that asked may be gone.
-                            let _ = replies.blocking_send(Reply::Message { id, text });
+                            if texts.try_send((id, pointer)).is_err() {
+                                let text = Err("others are still being read; ask again".to_owned());
+                                let _ = replies.try_send(Reply::Message { id, text });
+                            }
                         }
                     }
                 }
@@ -123,11 +127,27 @@ pub fn run(
     }
 }
 
+/// Reads full texts in a thread of its own, one after the other: of a packed log all before a message
+/// may have to be decoded, and no picture waits for that. It ends with the reader.
+fn texts(replies: mpsc::Sender<Reply>) -> SyncSender<(i64, Pointer)> {
+    let (ask, asked) = sync_channel::<(i64, Pointer)>(TEXTS_MAX);
+    let read = move || {
+        for (id, pointer) in asked {
+            let text = full_text(&pointer);
+            // The screen that asked may be gone.
+            let _ = replies.blocking_send(Reply::Message { id, text });
+        }
+    };
+    // Without a thread nobody takes what is asked, which is told then.
+    let _ = std::thread::Builder::new().name("texts".to_owned()).spawn(read);
+    ask
+}
+
 /// The full text of a message, or a sentence that says why it cannot be had.
 fn full_text(pointer: &Pointer) -> Result<String, String> {
     let path = PathBuf::from(OsString::from_vec(pointer.path.clone()));
-    let bytes =
-        pointer::read(&path, pointer.offset, pointer.bytes, pointer.hash).map_err(|lost| {
+    let bytes = pointer::read(&path, pointer.frame, (pointer.offset, pointer.bytes), pointer.hash)
+        .map_err(|lost| {
             match lost {
                 Lost::Gone => "the transcript is gone; this is what was kept of the message",
                 Lost::Changed => "the transcript has changed; this is what was kept of the message",

@@ -21,8 +21,14 @@ pub enum Lost {
     Unreadable,
 }
 
-/// The bytes of the object at `offset` of the decoded file.
-pub fn read(path: &Path, offset: u64, bytes: u64, want: i64) -> Result<Vec<u8>, Lost> {
+/// The bytes of the object at `offset` of the decoded file. `frame` is where decoding may begin: a place
+/// in the file, and the decoded bytes before it.
+pub fn read(
+    path: &Path,
+    frame: (u64, u64),
+    (offset, bytes): (u64, u64),
+    want: i64,
+) -> Result<Vec<u8>, Lost> {
     if bytes > LINE_BYTES_MAX as u64 || want == 0 {
         return Err(Lost::TooLong);
     }
@@ -31,7 +37,8 @@ pub fn read(path: &Path, offset: u64, bytes: u64, want: i64) -> Result<Vec<u8>, 
         Some("zstd") => Encoding::ZstdFrames,
         Some(_) | None => Encoding::Plain,
     };
-    let found = read::open(path, encoding).and_then(|opened| opened.read_span(offset, bytes));
+    let found =
+        read::open(path, encoding).and_then(|opened| opened.read_span(frame, offset, bytes));
     match found {
         Ok(object) if hash(&object) == want => Ok(object),
         Ok(_) => Err(Lost::Changed),
@@ -57,12 +64,32 @@ mod tests {
         )
         .unwrap();
         let want = hash(b"{\"b\":2}");
-        assert_eq!(read(&path, 8, 7, want).as_deref(), Ok(&b"{\"b\":2}"[..]));
-        assert_eq!(read(&packed, 8, 7, want).as_deref(), Ok(&b"{\"b\":2}"[..]));
-        assert_eq!(read(&path, 0, 7, want), Err(Lost::Changed));
-        assert_eq!(read(&path, 12, 7, want), Err(Lost::Changed));
-        assert_eq!(read(&path, 8, 7, 0), Err(Lost::TooLong));
+        assert_eq!(read(&path, (0, 0), (8, 7), want).as_deref(), Ok(&b"{\"b\":2}"[..]));
+        assert_eq!(read(&packed, (0, 0), (8, 7), want).as_deref(), Ok(&b"{\"b\":2}"[..]));
+        assert_eq!(read(&path, (0, 0), (0, 7), want), Err(Lost::Changed));
+        assert_eq!(read(&path, (0, 0), (12, 7), want), Err(Lost::Changed));
+        assert_eq!(read(&path, (0, 0), (8, 7), 0), Err(Lost::TooLong));
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(read(&path, 8, 7, want), Err(Lost::Gone));
+        assert_eq!(read(&path, (0, 0), (8, 7), want), Err(Lost::Gone));
+    }
+
+    #[test]
+    fn a_log_of_frames_is_decoded_from_the_frame_that_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.jsonl.zstd");
+        let frame = |text: &[u8]| zstd::stream::encode_all(text, 1).unwrap();
+        let first = frame(b"{\"a\":1}\n");
+        let damage = [0x55; 40];
+        let all = [&first[..], &damage, &frame(b"{\"b\":2}\n"), &frame(b"{\"c\":3}\n")].concat();
+        std::fs::write(&path, &all).unwrap();
+        let want = hash(b"{\"c\":3}");
+        // Damage before it is passed over, as the mirror does.
+        assert_eq!(read(&path, (0, 0), (16, 7), want).as_deref(), Ok(&b"{\"c\":3}"[..]));
+        // Of what lies before the frame nothing is read.
+        let second = (first.len() + damage.len()) as u64;
+        std::fs::write(&path, [&vec![0; second as usize][..], &all[second as usize..]].concat())
+            .unwrap();
+        assert_eq!(read(&path, (second, 8), (16, 7), want).as_deref(), Ok(&b"{\"c\":3}"[..]));
+        assert_eq!(read(&path, (second, 8), (16, 99), want), Err(Lost::Changed));
     }
 }

@@ -155,13 +155,15 @@ impl Opened {
         Ok(Chunks { opened: self, inner, stream: mark, chunk_bytes })
     }
 
-    /// Exactly `bytes` decoded bytes at a decoded offset, starting the decoding at a frame.
-    pub fn read_span(&self, offset: u64, bytes: u64) -> io::Result<Vec<u8>> {
+    /// Exactly `bytes` decoded bytes at a decoded offset. In a file of frames decoding begins at `frame`:
+    /// a place in the file, and the decoded bytes before it.
+    pub fn read_span(&self, frame: (u64, u64), offset: u64, bytes: u64) -> io::Result<Vec<u8>> {
         let length = usize::try_from(bytes).map_err(io::Error::other)?;
         let mut span = vec![0; length];
         match self.encoding {
             Encoding::Plain => self.file.read_exact_at(&mut span, offset)?,
-            Encoding::ZstdFrames | Encoding::ZstdStream => {
+            Encoding::ZstdFrames => return self.span_of_frames(frame, offset, length),
+            Encoding::ZstdStream => {
                 let mut decoder = self.decoder(0)?;
                 if !skip(&mut decoder, offset) {
                     return Err(io::ErrorKind::UnexpectedEof.into());
@@ -170,6 +172,27 @@ impl Opened {
             }
         }
         Ok(span)
+    }
+}
+
+impl Opened {
+    fn span_of_frames(
+        &self,
+        (at, decoded): (u64, u64),
+        offset: u64,
+        length: usize,
+    ) -> io::Result<Vec<u8>> {
+        let (at, decoded) = if decoded <= offset { (at, decoded) } else { (0, 0) };
+        let mut frames = Frames::new(Mark { at, decoded, ..Mark::default() }, 0, CHUNK_BYTES);
+        let (mut before, mut chunk) = (decoded, Vec::new());
+        let mut span = Vec::with_capacity(length);
+        while span.len() < length && frames.next_into(&self.file, &mut chunk)? {
+            let from = usize::try_from(offset.saturating_sub(before)).unwrap_or(usize::MAX);
+            let wanted = chunk.get(from..).unwrap_or_default();
+            span.extend_from_slice(wanted.get(..length - span.len()).unwrap_or(wanted));
+            before = before.saturating_add(chunk.len() as u64);
+        }
+        if span.len() < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(span) }
     }
 }
 

@@ -103,11 +103,11 @@ fn message(row: query::MessageRow) -> MessageRow {
         name: row.name,
         text: row.text,
         pointer: Pointer {
+            frame: row.frame,
             path: row.path,
             offset: row.position,
             bytes: row.bytes,
             hash: row.hash,
-            frame_at: None,
         },
     }
 }

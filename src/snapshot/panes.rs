@@ -168,6 +168,8 @@ pub struct MessageRow {
 /// Where the full text of a message lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pointer {
+    /// Where decoding may begin in a file of frames: there, and how many decoded bytes lie before.
+    pub frame: (u64, u64),
     /// The file, as raw bytes of its path.
     pub path: Vec<u8>,
     /// Offset in the decoded file, bytes.
@@ -176,8 +178,6 @@ pub struct Pointer {
     pub bytes: u64,
     /// 64-bit hash of those bytes.
     pub hash: i64,
-    /// For zstd files: a frame offset at or before it, bytes.
-    pub frame_at: Option<u64>,
 }
 
 /// Everything the TUI shows at one moment: the snapshot and the rows of the other panes.

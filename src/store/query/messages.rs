@@ -28,6 +28,9 @@ pub struct MessageRow {
     pub bytes: u64,
     /// 64-bit hash of those bytes.
     pub hash: i64,
+    /// Of a file of frames, the frame in which reading goes on: where it starts in the file, and at
+    /// which decoded offset; the start of the file for what lies before it.
+    pub frame: (u64, u64),
 }
 
 /// The newest rows of session `?1` with ids from `?2` to below `?3`.
@@ -46,17 +49,20 @@ const LAST: &str = "
 /// says too are left out.
 pub fn messages(tx: &Tx<'_>, session: i64, limit: usize) -> Result<Vec<MessageRow>> {
     let mut generations = tx.0.prepare_cached(
-        "SELECT f.generation, f.body, s.path
+        "SELECT f.generation, f.body, s.path, s.frame_at, s.frame_position
          FROM facts f JOIN source_files s ON s.id = f.generation
          WHERE f.session_id = ?1 AND s.live = 1 ORDER BY f.generation",
     )?;
     let generations = generations
-        .query_map([session], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
-        .collect::<rusqlite::Result<Vec<(i64, String, Vec<u8>)>>>()?;
+        .query_map([session], |row| {
+            let frame = (unsigned(row.get(3)?), unsigned(row.get(4)?));
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, frame))
+        })?
+        .collect::<rusqlite::Result<Vec<(i64, String, Vec<u8>, (u64, u64))>>>()?;
     let mut statement = tx.0.prepare_cached(LAST)?;
     let mut found = Vec::new();
     let mut natives = HashSet::new();
-    for (generation, body, path) in generations {
+    for (generation, body, path, frame) in generations {
         let facts: Facts = serde_json::from_str(&body).unwrap_or_default();
         let mut rows = statement.query(params![
             session,
@@ -70,7 +76,7 @@ pub fn messages(tx: &Tx<'_>, session: i64, limit: usize) -> Result<Vec<MessageRo
         while let Some(row) = rows.next()? {
             let native: Option<i64> = row.get(8)?;
             if native.is_none_or(|native| natives.insert(native)) {
-                found.extend(message(row, &path)?);
+                found.extend(message(row, &path, frame)?);
             }
         }
     }
@@ -82,7 +88,8 @@ pub fn messages(tx: &Tx<'_>, session: i64, limit: usize) -> Result<Vec<MessageRo
 }
 
 /// `None` for a kind that this version does not know.
-fn message(row: &Row<'_>, path: &[u8]) -> rusqlite::Result<Option<MessageRow>> {
+fn message(row: &Row<'_>, path: &[u8], frame: (u64, u64)) -> rusqlite::Result<Option<MessageRow>> {
+    let position = unsigned(row.get(5)?);
     let Some(kind) = MessageKind::from_word(row.get_ref(1)?.as_str()?) else { return Ok(None) };
     Ok(Some(MessageRow {
         id: row.get(0)?,
@@ -91,9 +98,10 @@ fn message(row: &Row<'_>, path: &[u8]) -> rusqlite::Result<Option<MessageRow>> {
         name: row.get(3)?,
         text: row.get(4)?,
         path: path.to_owned(),
-        position: unsigned(row.get(5)?),
+        position,
         bytes: unsigned(row.get(6)?),
         hash: row.get(7)?,
+        frame: if frame.1 <= position { frame } else { (0, 0) },
     }))
 }
 

@@ -211,17 +211,17 @@ mod tests {
                 "INSERT INTO sessions (id, host, agent, native_id, root_id)
                     VALUES (1, 'h', 'dsh', 'a', 1), (2, 'h', 'dsh', 'b', 1);
                 INSERT INTO source_files (id, root_id, agent, place, path, stem, dev, ino, size,
-                        ctime_ns, mtime_ms, state, first_seen_ms)
+                        ctime_ns, mtime_ms, state, first_seen_ms, host)
                     VALUES (1, 1, 'dsh', 'transcript', CAST('/d/a/session.jsonl' AS BLOB), 's',
-                        1, 1, 1, 1, 1, '', 1),
+                        1, 1, 1, 1, 1, '', 1, 'h'),
                     (2, 1, 'dsh', 'transcript', CAST('/d/a2/session.jsonl' AS BLOB), 's',
-                        1, 2, 1, 1, 1, '', 1);
+                        1, 2, 1, 1, 1, '', 1, 'h');
                 INSERT INTO facts VALUES (1, 1, '{}'), (2, 2, '{}');",
             )?;
             Ok(())
         };
         store.write(rows).unwrap();
-        let found = store.read(|tx| in_folder(tx, b"/d/a")).unwrap();
+        let found = store.read(|tx| in_folder(tx, "h", b"/d/a")).unwrap();
         assert_eq!(found, [("dsh".to_owned(), "a".to_owned())]);
     }
 }

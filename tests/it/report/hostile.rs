@@ -176,11 +176,11 @@ fn detail(evil: &str, quiet_ms: i64) -> Detail {
             name: Some(text()),
             text: text(),
             pointer: Pointer {
+                frame: (0, 0),
                 path: evil.as_bytes().to_vec(),
                 offset: 0,
                 bytes: 0,
                 hash: 0,
-                frame_at: None,
             },
         }],
         children: vec![session(evil, Phase::Ended, quiet_ms)],

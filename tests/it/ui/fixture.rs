@@ -383,11 +383,11 @@ fn message(id: i64, kind: &'static str, name: Option<&str>, text: &str) -> Messa
         name: name.map(str::to_owned),
         text: text.to_owned(),
         pointer: Pointer {
+            frame: (0, 0),
             path: b"/home/ada/.claude/projects/a.jsonl".to_vec(),
             offset: 100 * id.unsigned_abs(),
             bytes: 90,
             hash: 7,
-            frame_at: None,
         },
     }
 }
