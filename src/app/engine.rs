@@ -171,7 +171,8 @@ impl Engine {
         };
         let mut pass =
             reconcile::tick(&mut self.store, &look, self.windows, now_ms, Options::default())?;
-        pass.runs = self.runs.after(&mut self.store, now_ms)?;
+        let looked_ms = self.probed_ms.unwrap_or(i64::MIN);
+        pass.runs = self.runs.after(&mut self.store, looked_ms, now_ms)?;
         self.judged_ms = now_ms;
         if !pass.moved.is_empty() {
             log::note(&format!("{} statuses changed", pass.moved.len()));
@@ -249,22 +250,15 @@ impl Engine {
         Ok(pass)
     }
 
-    /// A pass that leaves what it cannot read until then, by the clock that runs while awake, ms.
-    ///
-    /// It looks at no process: a run asks what its session was when its child ended, and a look
-    /// now would see that end.
-    pub fn hasty_pass(&mut self, until_ms: i64) -> anyhow::Result<()> {
+    /// Reads what has changed, until then at most, by the clock that runs while awake, ms; whether
+    /// that was all. It looks at no process, and so it judges nobody.
+    pub fn catch_up(&mut self, until_ms: i64) -> anyhow::Result<bool> {
         self.scan()?;
-        self.probe_at = i64::MAX;
         let mut more = true;
         while more && self.clock.awake_ms() < until_ms {
             more = self.step()?;
         }
-        self.reconcile()?;
-        if !more {
-            self.finish_pass();
-        }
-        Ok(())
+        Ok(!more)
     }
 
     /// Says to viewers that a pass is complete.

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use crate::compaction::{Bracket, Fold};
 use crate::lifecycle::known::Process;
 use crate::lifecycle::presence::{Answers, Trust, presence};
+use crate::lifecycle::run;
 use crate::liveness::hooks::Inbox;
 use crate::liveness::locks::{Locks, Observed, codex_lock, dsh_lock};
 use crate::liveness::proc::{Proc, ProcessId, Sight};
@@ -208,12 +209,14 @@ impl Probe {
             asked.extend(self.asked(store, candidate)?);
         }
         let ids: Vec<i64> = asked.iter().map(|asked| asked.session.id).collect();
-        let (mut stored, runs) = store
-            .read(|tx| Ok((evidence::of_sessions(tx, &ids)?, runs::of_live_sessions(tx, host)?)))?;
+        let (mut stored, runs) = store.read(|tx| {
+            Ok((evidence::of_sessions(tx, &ids)?, runs::of_sessions(tx, host, &ids)?))
+        })?;
         for (session, run) in runs {
-            if let Some(asked) = asked.iter_mut().find(|asked| asked.session.id == session) {
-                let known = stored.get(&session).map(Vec::as_slice).unwrap_or_default();
-                asked.add_run(&run, known, now_ms);
+            if let Ok(at) = asked.binary_search_by_key(&session, |asked| asked.session.id)
+                && let Some(asked) = asked.get_mut(at)
+            {
+                asked.add_run(&run, now_ms);
             }
         }
         self.records = ids
@@ -384,23 +387,15 @@ impl Probe {
 }
 
 impl Asked {
-    /// What a run says of the session that it opened. A run that has not settled yet has no end of
-    /// its own: its child's is when we first learned of it.
-    fn add_run(&mut self, run: &RunRow, stored: &[Evidence], now_ms: i64) {
+    /// What a run says of the session that it opened.
+    fn add_run(&mut self, run: &RunRow, now_ms: i64) {
         let Some((pid, start)) = run.child.as_ref() else { return };
         let Ok(pid) = u32::try_from(*pid) else { return };
         let start_ticks = start.as_deref().and_then(|start| start.parse().ok());
         let start = start_ticks.map_or_else(|| "?".to_owned(), |ticks: u64| ticks.to_string());
-        let how = match (run.exit_code, run.exit_signal) {
-            (_, Some(signal)) => Some(format!("was ended by signal {signal}")),
-            (Some(code), None) => Some(format!("exited with {code}")),
-            (None, None) => None,
-        };
-        if let Some(how) = how {
+        if let (Some(ended), Some(ended_ms)) = (run::ended(run), run.exit_ms) {
             let subject = format!("{pid}:{start}");
-            let known = stored.iter().find(|row| row.says == "exited" && row.subject == subject);
-            let ended_ms = run.ended_ms.or(known.map(|row| row.since_ms)).unwrap_or(now_ms);
-            let scope = run.scope.clone();
+            let (how, scope) = (ended.phrase(), run.scope.clone());
             self.exited.push(Exited { subject, pid, ended_ms, how, scope });
         } else if run.ended_ms.is_none() {
             self.session.children.push(Child {

@@ -4,21 +4,18 @@
 //! Only the writer does it, and only with the runs of this host.
 
 use crate::clock::Clock;
-use crate::lifecycle::Status;
 use crate::lifecycle::apply::Outcome;
 use crate::lifecycle::consumers::{Existence, Host, Sweep, Swept, sweep};
 use crate::lifecycle::run;
 use crate::liveness::proc::Proc;
 use crate::liveness::{Probe, probe};
 use crate::mirror::discover::Root;
-use crate::store::runs::links::{self, Among};
+use crate::store::runs::links::Among;
 use crate::store::runs::{self, RunRow};
-use crate::store::{Result, Store};
+use crate::store::{Result, Store, Tx};
 
 use super::link::{self, Link};
 
-/// Ended runs whose sessions are told in one pass, newest first.
-const UNTOLD_MAX: i64 = 100;
 /// Processes are gone through for links this often at most, ms.
 const LOOK_MS: i64 = 2_000;
 
@@ -37,21 +34,16 @@ impl Runs {
         Self { host, roots, looked_ms: None }
     }
 
-    /// Before a pass judges: links runs, and tells sessions of children that have ended.
+    /// Before a pass judges: links runs.
     pub fn before(&mut self, store: &mut Store, clock: Clock) -> Result<()> {
-        let host = self.host.clone();
-        let (open, untold) =
-            store.read(|tx| Ok((link::open(tx, &host)?, links::untold(tx, &host, UNTOLD_MAX)?)))?;
+        let open = store.read(|tx| link::open(tx, &self.host))?;
         let links = if open.is_empty() { Vec::new() } else { self.links(store, &open, clock)? };
-        if links.is_empty() && untold.is_empty() {
+        if links.is_empty() {
             return Ok(());
         }
-        store.write(|tx| {
-            for link in &links {
-                run::link(tx, link.run, &link.agent, &link.native_id)?;
-            }
-            untold.iter().try_for_each(|row| run::tell_late(tx, row))
-        })
+        let link =
+            |tx: &Tx<'_>, link: &Link| runs::link(tx, link.run, &link.agent, &link.native_id);
+        store.write(|tx| links.iter().try_for_each(|found| link(tx, found)))
     }
 
     fn links(&mut self, store: &mut Store, open: &[RunRow], clock: Clock) -> Result<Vec<Link>> {
@@ -76,9 +68,10 @@ impl Runs {
     }
 
     /// After a pass has judged: the transitions of the runs that were swept or settled.
-    pub fn after(&self, store: &mut Store, now_ms: i64) -> Result<Vec<i64>> {
+    /// `looked_ms`: when processes were last looked at, ms.
+    pub fn after(&self, store: &mut Store, looked_ms: i64, now_ms: i64) -> Result<Vec<i64>> {
         let host = self.host.as_str();
-        let open = store.read(|tx| runs::of_host(tx, host, Status::Running))?;
+        let open = store.read(|tx| runs::open(tx, host))?;
         if open.is_empty() {
             return Ok(Vec::new());
         }
@@ -86,6 +79,8 @@ impl Runs {
         let mut moved = Vec::new();
         for row in &open {
             let outcome = match run::ended(row) {
+                // Who was there at an earlier look may have been its child.
+                Some(_) if row.exit_ms.is_some_and(|at| at > looked_ms) => continue,
                 Some(_) => store.write(|tx| run::settle(tx, row, now_ms))?,
                 None => match gone(row, host, &proc) {
                     Some(proof) => store.write(|tx| run::sweep(tx, row, proof, now_ms))?,

@@ -123,6 +123,36 @@ pub fn sweep(run: Swept) -> Sweep {
     if run.status.is_sweepable() && gone { Sweep::Abort } else { Sweep::Leave }
 }
 
+/// What a session's end rests on, to a run that opened it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndedBy {
+    /// Only the word of the run's own child: its exit, its lock, its entry in a registry, a marker
+    /// that it wrote on its way out.
+    OwnChild,
+    /// Something else.
+    Another,
+}
+
+/// Whether a live process that is not of a run has the run's session open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OtherHolder {
+    /// One has.
+    Known,
+    /// None is known.
+    NotKnown,
+}
+
+/// The row of a run's linked session, as far as the run's teardown asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkedRow {
+    /// Its status.
+    pub status: Status,
+    /// Who else has it open.
+    pub holder: OtherHolder,
+    /// What its end rests on; of a terminal status.
+    pub ended_by: EndedBy,
+}
+
 /// How a run ends that failed with a provider error as its transcript's last word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Teardown {
@@ -130,27 +160,36 @@ pub enum Teardown {
     Take(Status),
     /// Not yet: the session is live, so the run stays running, without an end.
     AwaitLinked,
-    /// As failed: there is no linked row.
+    /// As failed: its child was the session's only process, or there is no row.
     Fail,
 }
 
 /// Why a run whose linked session is live goes on.
 pub const AWAITING_LINKED: &str = "awaiting linked session";
 
-/// How to tear such a run down, by its linked session's status.
+/// How to tear such a run down, by its linked session's row.
 ///
 /// `idle` is live here: the session may well go on, and a `failed` written now would be a phantom.
-pub fn teardown(linked: Option<Status>) -> Teardown {
-    match linked {
-        None => Teardown::Fail,
-        Some(status) => match status {
-            Status::Starting | Status::Running | Status::Idle => Teardown::AwaitLinked,
+/// That the child is gone ends a session too, but says nothing of how the run went.
+pub fn teardown(linked: Option<LinkedRow>) -> Teardown {
+    let Some(LinkedRow { status, holder, ended_by }) = linked else { return Teardown::Fail };
+    match (status, holder, ended_by) {
+        (_, OtherHolder::Known, _)
+        | (Status::Starting | Status::Running | Status::Idle, OtherHolder::NotKnown, _) => {
+            Teardown::AwaitLinked
+        }
+        (
             Status::Completed
             | Status::CompletedEmpty
             | Status::Failed
             | Status::TimedOut
             | Status::Aborted
-            | Status::Cancelled => Teardown::Take(status),
+            | Status::Cancelled,
+            OtherHolder::NotKnown,
+            ended_by,
+        ) => match ended_by {
+            EndedBy::Another => Teardown::Take(status),
+            EndedBy::OwnChild => Teardown::Fail,
         },
     }
 }
@@ -231,14 +270,20 @@ mod tests {
     }
 
     #[test]
-    fn teardown_takes_an_end_waits_for_the_living_and_fails_without_a_session() {
+    fn teardown_takes_anothers_end_waits_for_the_living_and_fails_with_its_own_child() {
         for status in Status::ALL {
-            let expected = if TERMINALS.contains(&status) {
-                Teardown::Take(status)
-            } else {
-                Teardown::AwaitLinked
-            };
-            assert_eq!(teardown(Some(status)), expected, "{status:?}");
+            for holder in [OtherHolder::Known, OtherHolder::NotKnown] {
+                for ended_by in [EndedBy::OwnChild, EndedBy::Another] {
+                    let row = LinkedRow { status, holder, ended_by };
+                    let over = TERMINALS.contains(&status) && holder == OtherHolder::NotKnown;
+                    let expected = match ended_by {
+                        _ if !over => Teardown::AwaitLinked,
+                        EndedBy::Another => Teardown::Take(status),
+                        EndedBy::OwnChild => Teardown::Fail,
+                    };
+                    assert_eq!(teardown(Some(row)), expected, "{row:?}");
+                }
+            }
         }
         assert_eq!(teardown(None), Teardown::Fail);
     }

@@ -38,7 +38,7 @@ pub fn known(row: &SessionRow, evidence: &[Evidence], process: Process) -> Optio
 }
 
 /// An observation whose subject is over proves an end; one that goes on proves none.
-fn observed_end(evidence: &Evidence) -> Option<End> {
+pub(super) fn observed_end(evidence: &Evidence) -> Option<End> {
     let at_ms = evidence.ended_ms?;
     let ending = super::Ending::of_observation(&evidence.source, &evidence.says)?;
     // The time of an exact end is that of the end itself, whenever somebody learned of it.

@@ -1,19 +1,24 @@
 //! The life of a run: what its wrapper saw made into a status, and written through `apply`.
 //!
 //! [`conclude`] is the whole decision, and pure. A run that broke off with a provider error as its
-//! session's last word is torn down by that session's status (`consumers::teardown`): the session's
-//! end is taken over, a live session is waited for, and only without one has the run failed.
-//! Nothing here writes a session's status; the child's exit is left beside it as evidence.
+//! session's last word is torn down by that session's row (`consumers::teardown`): an end that others
+//! gave it is taken over, a live session is waited for, and else the run has failed. Nothing here
+//! writes a session's status; what the child's exit means to it is read off the run's row by those
+//! who look at processes.
+//!
+//! - `linked`: what the end asks of the session, and whose word that session's end is.
+
+mod linked;
 
 use super::apply::{Outcome, Request, apply};
-use super::consumers::{AWAITING_LINKED, Teardown, teardown};
+use super::consumers::{AWAITING_LINKED, EndedBy, Teardown, teardown};
 use super::phrase::moment;
 use super::policy::{RUN, SWEEP, reason};
 use super::{Actor, ActorType, Basis, EndStamp, Entity, Status};
-use crate::store::evidence::{self, Evidence};
-use crate::store::runs::links::{self, Linked};
 use crate::store::runs::{self, RunRow};
-use crate::store::{Result, StoreError, Tx, sessions};
+use crate::store::{Result, StoreError, Tx};
+
+pub use linked::{Looked, Session};
 
 /// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,11 +70,11 @@ const SIGTERM: i32 = 15;
 impl Cause {
     /// By how the child ended, and the signal that its wrapper got shortly before.
     ///
-    /// A child that ends well was not broken off, whatever was sent to it; one that handles a
-    /// signal ends with 128 and its number, or with a code of its own.
+    /// One that handles a signal ends with 128 and its number, or with a code of its own: also 0,
+    /// of which [`conclude`] has the last word.
     pub fn of(ended: Ended, signal: Option<i32>) -> Self {
         let own = match ended {
-            Ended::Exit(0) => return Self::Itself,
+            Ended::Exit(0) => None,
             Ended::Exit(code) => Self::by(code - 128),
             Ended::Signal(number) => Self::by(number),
         };
@@ -97,29 +102,41 @@ pub enum Conclusion {
     Await,
 }
 
-/// Decides by how the child ended, by what, and by what the linked session says.
-pub fn conclude(ended: Ended, cause: Cause, linked: Option<&Linked>) -> Conclusion {
-    match cause {
+/// Decides by how the child ended, by what, and by what the session it opened says.
+pub fn conclude(ended: Ended, cause: Cause, session: Option<&Session>) -> Conclusion {
+    match effective(ended, cause, session) {
         Cause::Deadline => Conclusion::Over(Status::TimedOut, reason::RUN_DEADLINE),
         Cause::Interrupt => Conclusion::Over(Status::Cancelled, reason::RUN_SIGINT),
         Cause::Terminate => Conclusion::Over(Status::Cancelled, reason::RUN_SIGTERM),
         Cause::User => Conclusion::Over(Status::Aborted, reason::RUN_ABORTED_USER),
-        Cause::Itself => match (ended, linked) {
-            (Ended::Exit(0), Some(linked)) if linked.work == 0 => {
+        Cause::Itself => match (ended, session) {
+            (Ended::Exit(0), Some(session)) if session.says.work == 0 => {
                 Conclusion::Over(Status::CompletedEmpty, reason::RUN_COMPLETED)
             }
             (Ended::Exit(0), _) => Conclusion::Over(Status::Completed, reason::RUN_COMPLETED),
-            (Ended::Exit(_) | Ended::Signal(_), linked) => broken_off(linked),
+            (Ended::Exit(_) | Ended::Signal(_), session) => broken_off(session),
         },
     }
 }
 
-fn broken_off(linked: Option<&Linked>) -> Conclusion {
-    let error = linked.and_then(|linked| linked.last_word.as_deref()).and_then(provider_error);
-    let Some(error) = error else {
+/// A signal that a child answers with a good end broke it off only if it left its turn open: at
+/// rest, that is how an agent is closed.
+fn effective(ended: Ended, cause: Cause, session: Option<&Session>) -> Cause {
+    match (ended, cause) {
+        (Ended::Exit(0), Cause::Interrupt | Cause::Terminate | Cause::User) => {
+            let open = session.is_some_and(|session| session.says.turn_open);
+            if open { cause } else { Cause::Itself }
+        }
+        (Ended::Exit(_) | Ended::Signal(_), cause) => cause,
+    }
+}
+
+fn broken_off(session: Option<&Session>) -> Conclusion {
+    let last_word = session.and_then(|session| session.says.last_word.as_deref());
+    let Some(error) = last_word.and_then(provider_error) else {
         return Conclusion::Over(Status::Failed, reason::RUN_EXIT_NONZERO);
     };
-    match teardown(linked.and_then(|linked| linked.status)) {
+    match teardown(session.and_then(|session| session.row)) {
         Teardown::Take(status) => Conclusion::Taken(status, reason_of(status, error)),
         Teardown::AwaitLinked => Conclusion::Await,
         Teardown::Fail => Conclusion::Over(Status::Failed, error.reason()),
@@ -212,7 +229,7 @@ pub fn start(tx: &Tx<'_>, id: i64, pid: i64, start: Option<&str>, now_ms: i64) -
 
 /// The command could not be started: starting → failed, with the exit code that shells give it.
 pub fn never_started(tx: &Tx<'_>, id: i64, code: i32, why: &str, now_ms: i64) -> Result<Outcome> {
-    runs::set_exit(tx, id, Some(i64::from(code)), None)?;
+    runs::set_exit(tx, id, (Some(i64::from(code)), None), now_ms)?;
     let Some(row) = runs::load(tx, id)? else { return Ok(Outcome::Conflict) };
     let summary = format!("the command cannot be started: {why}");
     let end = EndStamp { at_ms: now_ms, approximate: false, duration_ms: Some(0) };
@@ -220,27 +237,25 @@ pub fn never_started(tx: &Tx<'_>, id: i64, code: i32, why: &str, now_ms: i64) ->
     write(tx, Request { end: Some(end), ..request })
 }
 
-/// Its child has ended: the evidence for its session, and the run's own end, or its wait for that
-/// of the session. A run that is terminal already stays so.
+/// Its child has ended: the run's own end, or its wait for that of the session. A run that is
+/// terminal already stays so.
 pub fn end(tx: &Tx<'_>, id: i64, ended: Ended, cause: Cause, now_ms: i64) -> Result<Outcome> {
-    let (code, signal) = match ended {
+    let how = match ended {
         Ended::Exit(code) => (Some(i64::from(code)), None),
         Ended::Signal(signal) => (None, Some(i64::from(signal))),
     };
-    runs::set_exit(tx, id, code, signal)?;
+    runs::set_exit(tx, id, how, now_ms)?;
     let Some(row) = runs::load(tx, id)? else { return Ok(Outcome::Conflict) };
-    let linked = links::linked(tx, id)?;
-    if let Some(linked) = &linked {
-        tell(tx, &row, linked.session_id, ended, now_ms)?;
-    }
-    finish(tx, &row, ended, cause, linked.as_ref(), now_ms)
+    finish(tx, &row, Exit { ended, cause, at_ms: now_ms }, Looked::Before, now_ms)
 }
 
-/// A run that waits for its session is asked again; `Unchanged` while that is live.
+/// A run that waits for its session is asked again; `Unchanged` while that is live. To be asked only
+/// after a look at processes since the child's exit.
 pub fn settle(tx: &Tx<'_>, row: &RunRow, now_ms: i64) -> Result<Outcome> {
     let Some(ended) = ended(row) else { return Ok(Outcome::Unchanged) };
-    let linked = links::linked(tx, row.id)?;
-    finish(tx, row, ended, Cause::Itself, linked.as_ref(), now_ms)
+    // What something from outside has ended never waits.
+    let exit = Exit { ended, cause: Cause::Itself, at_ms: row.exit_ms.unwrap_or(now_ms) };
+    finish(tx, row, exit, Looked::Since, now_ms)
 }
 
 /// Its wrapper and its child are proven gone without a word: running → aborted.
@@ -259,24 +274,6 @@ pub fn sweep(tx: &Tx<'_>, row: &RunRow, proof: Vec<String>, now_ms: i64) -> Resu
     )
 }
 
-/// Links a run to a session. If its child has ended since, that session is told.
-pub fn link(tx: &Tx<'_>, id: i64, agent: &str, native_id: &str) -> Result<()> {
-    runs::link(tx, id, agent, native_id)?;
-    match runs::load(tx, id)? {
-        Some(row) => tell_late(tx, &row),
-        None => Ok(()),
-    }
-}
-
-/// Tells a session, mirrored only now, that the child of its run had ended.
-pub fn tell_late(tx: &Tx<'_>, row: &RunRow) -> Result<()> {
-    let (Some(ended), Some(at_ms)) = (ended(row), row.ended_ms) else { return Ok(()) };
-    match links::linked(tx, row.id)? {
-        Some(linked) => tell(tx, row, linked.session_id, ended, at_ms),
-        None => Ok(()),
-    }
-}
-
 /// How its child ended; `None` while it may live.
 pub fn ended(row: &RunRow) -> Option<Ended> {
     let number = |value: i64| i32::try_from(value).unwrap_or(i32::MAX);
@@ -287,59 +284,31 @@ pub fn ended(row: &RunRow) -> Option<Ended> {
     }
 }
 
-fn tell(tx: &Tx<'_>, row: &RunRow, session_id: i64, ended: Ended, at_ms: i64) -> Result<()> {
-    let Some((pid, start)) = &row.child else { return Ok(()) };
-    let seen = Evidence {
-        source: "run".to_owned(),
-        subject: format!("{pid}:{}", start.as_deref().unwrap_or("?")),
-        says: "exited".to_owned(),
-        why: format!("the child of its run {}", ended.phrase()),
-        pid: u32::try_from(*pid).ok(),
-        since_ms: at_ms,
-        scope: row.scope.clone(),
-        first_ms: row.started_ms.unwrap_or(at_ms).min(at_ms),
-        last_ms: at_ms,
-        ended_ms: Some(at_ms),
-        ..Evidence::default()
-    };
-    evidence::record(tx, session_id, &seen)?;
-    sessions::mark_dirty(tx, session_id)
-}
-
-fn finish(
-    tx: &Tx<'_>,
-    row: &RunRow,
+/// The end of a child.
+#[derive(Clone, Copy)]
+struct Exit {
     ended: Ended,
     cause: Cause,
-    linked: Option<&Linked>,
-    now_ms: i64,
-) -> Result<Outcome> {
+    at_ms: i64,
+}
+
+fn finish(tx: &Tx<'_>, row: &RunRow, exit: Exit, looked: Looked, now_ms: i64) -> Result<Outcome> {
     if row.status.is_none_or(Status::is_terminal) {
         return Ok(Outcome::Unchanged);
     }
-    let name = row.session.as_ref().map(|(agent, native)| format!("{agent}:{native}"));
-    let mut proof =
-        vec![format!("pid {} {}", row.child.as_ref().map_or(0, |c| c.0), ended.phrase())];
-    if let (Some(name), Some(status)) = (&name, linked.and_then(|linked| linked.status)) {
-        proof.push(format!("session {name} is {}", status.word()));
-    }
-    if let Some(error) = linked.and_then(|linked| linked.last_word.as_deref()) {
-        // The code alone: what stands behind it is content.
-        let code = error.split(' ').next().unwrap_or_default();
-        proof.push(format!("its last word is the error `{code}`"));
-    }
+    let session = linked::session_of(tx, row, exit.at_ms, looked)?;
     let exact = |at_ms: i64| {
         let duration_ms = row.started_ms.map(|start| at_ms.saturating_sub(start).max(0));
         EndStamp { at_ms, approximate: false, duration_ms }
     };
-    let (status, code, end) = match conclude(ended, cause, linked) {
+    let (status, code, end) = match conclude(exit.ended, exit.cause, session.as_ref()) {
         Conclusion::Await => {
             runs::set_summary(tx, row.id, AWAITING_LINKED)?;
             return Ok(Outcome::Unchanged);
         }
-        Conclusion::Over(status, code) => (status, code, exact(now_ms)),
+        Conclusion::Over(status, code) => (status, code, exact(exit.at_ms)),
         Conclusion::Taken(status, code) => {
-            let end = match linked.and_then(|linked| linked.end) {
+            let end = match session.as_ref().and_then(|session| session.says.end) {
                 Some((at_ms, false)) => exact(at_ms),
                 Some((at_ms, true)) => EndStamp { at_ms, approximate: true, duration_ms: None },
                 None => EndStamp { at_ms: now_ms, approximate: true, duration_ms: None },
@@ -347,16 +316,37 @@ fn finish(
             (status, code, end)
         }
     };
-    let summary = match cause {
-        Cause::Itself => format!("the command {}", ended.phrase()),
-        Cause::Deadline => format!("its time was up; the command {}", ended.phrase()),
+    let phrase = exit.ended.phrase();
+    let summary = match effective(exit.ended, exit.cause, session.as_ref()) {
+        Cause::Itself => format!("the command {phrase}"),
+        Cause::Deadline => format!("its time was up; the command {phrase}"),
         Cause::Interrupt | Cause::Terminate | Cause::User => {
-            format!("broken off; the command {}", ended.phrase())
+            format!("broken off; the command {phrase}")
         }
     };
-    proof.push(format!("ended {}", moment(end.at_ms)));
+    let evidence = proof(row, exit.ended, session.as_ref(), end);
     let request = request(row, status, code, summary, now_ms);
-    write(tx, Request { evidence: proof, end: Some(end), ..request })
+    write(tx, Request { evidence, end: Some(end), ..request })
+}
+
+/// What the end of a run rests on, one phrase each.
+fn proof(row: &RunRow, ended: Ended, session: Option<&Session>, end: EndStamp) -> Vec<String> {
+    let pid = row.child.as_ref().map_or(0, |(pid, _)| *pid);
+    let mut proof = vec![format!("pid {pid} {}", ended.phrase())];
+    let linked = session.and_then(|session| session.row);
+    if let (Some((agent, native)), Some(linked)) = (&row.session, linked) {
+        proof.push(format!("session {agent}:{native} is {}", linked.status.word()));
+        if linked.status.is_terminal() && linked.ended_by == EndedBy::OwnChild {
+            proof.push("which only this command's own end says".to_owned());
+        }
+    }
+    if let Some(error) = session.and_then(|session| session.says.last_word.as_deref()) {
+        // The code alone: what stands behind it is content.
+        let code = error.split(' ').next().unwrap_or_default();
+        proof.push(format!("its last word is the error `{code}`"));
+    }
+    proof.push(format!("ended {}", moment(end.at_ms)));
+    proof
 }
 
 fn request(row: &RunRow, to: Status, code: &str, summary: String, now_ms: i64) -> Request {

@@ -54,6 +54,8 @@ pub struct RunRow {
     pub exit_code: Option<i64>,
     /// Signal that ended the child.
     pub exit_signal: Option<i64>,
+    /// When the child ended, ms: a run that waits for its session ends later.
+    pub exit_ms: Option<i64>,
     /// Moves with status and activity.
     pub version: i64,
     /// Status.
@@ -65,7 +67,11 @@ pub struct RunRow {
 }
 
 const COLUMNS: &str = "id, name, host, agent, native_id, scope, wrapper_pid, wrapper_start, \
-    child_pid, child_start, exit_code, exit_signal, version, status, started_ms, ended_ms";
+    child_pid, child_start, exit_code, exit_signal, version, status, started_ms, ended_ms, \
+    exit_ms";
+
+/// Word for word the condition of index `runs_open`, for one host.
+const OPEN: &str = "host = ?1 AND status IN ('starting', 'running')";
 
 /// Keeps a new run, not admitted yet, and returns its row id.
 pub fn insert(tx: &Tx<'_>, run: &NewRun<'_>) -> Result<i64> {
@@ -105,11 +111,11 @@ pub fn load(tx: &Tx<'_>, id: i64) -> Result<Option<RunRow>> {
     statement.query_row([id], |row| Ok(run(row))).optional()?.transpose()
 }
 
-/// The runs of that host with that status, oldest first.
-pub fn of_host(tx: &Tx<'_>, host: &str, status: Status) -> Result<Vec<RunRow>> {
-    let sql = format!("SELECT {COLUMNS} FROM runs WHERE host = ?1 AND status = ?2 ORDER BY id");
+/// The runs of that host that are not over, oldest first.
+pub fn open(tx: &Tx<'_>, host: &str) -> Result<Vec<RunRow>> {
+    let sql = format!("SELECT {COLUMNS} FROM runs WHERE {OPEN} ORDER BY id");
     let mut statement = tx.0.prepare_cached(&sql)?;
-    let mut rows = statement.query([host, status.word()])?;
+    let mut rows = statement.query([host])?;
     let mut list = Vec::new();
     while let Some(row) = rows.next()? {
         list.push(run(row)?);
@@ -125,11 +131,17 @@ pub fn set_child(tx: &Tx<'_>, id: i64, pid: i64, start: Option<&str>) -> Result<
     Ok(())
 }
 
-/// Notes how the child ended.
-pub fn set_exit(tx: &Tx<'_>, id: i64, code: Option<i64>, signal: Option<i64>) -> Result<()> {
-    let sql = "UPDATE runs SET exit_code = ?2, exit_signal = ?3, version = version + 1
+/// Notes how the child ended, by its exit code or by a signal, and when, ms.
+pub fn set_exit(
+    tx: &Tx<'_>,
+    id: i64,
+    (code, signal): (Option<i64>, Option<i64>),
+    at_ms: i64,
+) -> Result<()> {
+    let sql = "UPDATE runs SET exit_code = ?2, exit_signal = ?3, exit_ms = ?4,
+            version = version + 1
         WHERE id = ?1";
-    tx.0.prepare_cached(sql)?.execute(params![id, code, signal])?;
+    tx.0.prepare_cached(sql)?.execute(params![id, code, signal, at_ms])?;
     Ok(())
 }
 
@@ -147,39 +159,28 @@ pub fn link(tx: &Tx<'_>, id: i64, agent: &str, native_id: &str) -> Result<()> {
     Ok(())
 }
 
-/// The status of the session that a run is linked to; `None` without such a row.
-pub fn linked_status(tx: &Tx<'_>, run_id: i64) -> Result<Option<Status>> {
-    let sql = "SELECT s.status FROM runs r JOIN sessions s
-            ON s.agent = r.agent AND s.native_id = r.native_id
-            AND s.parent_native_id = '' AND s.host = r.host
-        WHERE r.id = ?1";
-    let mut statement = tx.0.prepare_cached(sql)?;
-    let word: Option<Option<String>> =
-        statement.query_row([run_id], |row| row.get(0)).optional()?;
-    word.flatten().map(|word| transitions::status(&word)).transpose()
-}
-
-/// The runs of that host that say something of a session: of one that is not over, or of one whose end
-/// they told; each with the session's row id.
-pub fn of_live_sessions(tx: &Tx<'_>, host: &str) -> Result<Vec<(i64, RunRow)>> {
-    let names: Vec<String> = COLUMNS.split(", ").map(|name| format!("r.{name}")).collect();
-    let sql = format!(
-        "SELECT {}, s.id FROM runs r JOIN sessions s
-            ON s.agent = r.agent AND s.native_id = r.native_id
-            AND s.parent_native_id = '' AND s.host = r.host
-        WHERE r.host = ?1 AND r.child_pid IS NOT NULL
-            AND (r.ended_ms IS NULL OR s.status IS NULL OR s.status IN ('running', 'idle')
-                OR EXISTS (SELECT 1 FROM evidence e WHERE e.session_id = s.id AND e.source = 'run'))
-        ORDER BY r.id",
-        names.join(", ")
-    );
-    let mut statement = tx.0.prepare_cached(&sql)?;
-    let mut rows = statement.query([host])?;
+/// The runs of these sessions (row ids) that had a child, oldest first, each with its session's.
+pub fn of_sessions(tx: &Tx<'_>, host: &str, ids: &[i64]) -> Result<Vec<(i64, RunRow)>> {
+    let mut statement = tx.0.prepare_cached(&of_sessions_sql())?;
+    let mut rows = statement.query(params![host, serde_json::Value::from(ids).to_string()])?;
     let mut list = Vec::new();
     while let Some(row) = rows.next()? {
-        list.push((row.get(16)?, run(row)?));
+        list.push((row.get(17)?, run(row)?));
     }
     Ok(list)
+}
+
+fn of_sessions_sql() -> String {
+    let names: Vec<String> = COLUMNS.split(", ").map(|name| format!("r.{name}")).collect();
+    format!(
+        "SELECT {}, s.id FROM json_each(?2) j CROSS JOIN sessions s ON s.id = j.value
+            CROSS JOIN runs r ON r.agent = s.agent AND r.native_id = s.native_id
+                AND r.native_id IS NOT NULL
+        WHERE r.host = ?1 AND s.host = r.host AND s.parent_native_id = ''
+            AND r.child_pid IS NOT NULL
+        ORDER BY r.id",
+        names.join(", ")
+    )
 }
 
 fn run(row: &Row<'_>) -> Result<RunRow> {
@@ -206,5 +207,42 @@ fn run(row: &Row<'_>) -> Result<RunRow> {
         status: status.map(|word| transitions::status(&word)).transpose()?,
         started_ms: row.get(14)?,
         ended_ms: row.get(15)?,
+        exit_ms: row.get(16)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+
+    #[test]
+    fn what_a_pass_asks_of_runs_is_found_by_indexes() {
+        let mut store = Store::in_memory(1).unwrap();
+        let plan = |sql: &str| {
+            store
+                .read(|tx| {
+                    let mut statement = tx.0.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
+                    for parameter in 1..=statement.parameter_count() {
+                        statement.raw_bind_parameter(parameter, "[]")?;
+                    }
+                    let mut steps = Vec::new();
+                    let mut rows = statement.raw_query();
+                    while let Some(row) = rows.next()? {
+                        steps.push(row.get::<_, String>(3)?);
+                    }
+                    Ok(steps.join("; "))
+                })
+                .unwrap()
+        };
+        let mut plan = plan;
+        for (sql, index) in [
+            (format!("SELECT {COLUMNS} FROM runs WHERE {OPEN} ORDER BY id"), "runs_open"),
+            (of_sessions_sql(), "runs_session"),
+            (links::unlinked_sql(), "runs_unlinked"),
+        ] {
+            let plan = plan(&sql);
+            assert!(plan.contains(index), "{sql}: {plan}");
+        }
+    }
 }

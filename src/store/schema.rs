@@ -17,17 +17,18 @@ use super::identity::beside;
 use super::{Result, StoreError, explain};
 
 /// Every migration, oldest first; the version of a file is how many it has had.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_pictures.sql"),
     include_str!("migrations/0003_readings.sql"),
     include_str!("migrations/0004_application.sql"),
     include_str!("migrations/0005_compactions.sql"),
     include_str!("migrations/0006_hosts.sql"),
+    include_str!("migrations/0007_runs.sql"),
 ];
 
 /// The version this program writes.
-pub const VERSION: i64 = 6;
+pub const VERSION: i64 = 7;
 
 /// What a file of ours says of itself in its head: `lull`.
 const APPLICATION: i64 = 0x6c75_6c6c;
@@ -268,5 +269,31 @@ mod tests {
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path), 0o600);
         assert_eq!(mode(path.parent().unwrap()), 0o700);
+    }
+
+    #[test]
+    fn runs_of_an_older_file_say_when_their_child_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.db");
+        let old = super::super::connect(&path, Duration::ZERO).unwrap();
+        for step in &MIGRATIONS[..2] {
+            old.execute_batch(step).unwrap();
+        }
+        old.execute_batch(
+            "PRAGMA user_version = 2;
+            INSERT INTO evidence (session_id, source, subject, says, since_ms, first_ms, last_ms)
+                VALUES (1, 'run', '7:70', 'exited', 400, 100, 400);
+            INSERT INTO runs (name, host, child_pid, child_start, exit_code, exit_signal, status,
+                    status_since_ms, ended_ms)
+                VALUES ('over', 'h', 5, '50', 1, NULL, 'failed', 300, 300),
+                    ('waits', 'h', 7, '70', NULL, 9, 'running', 100, NULL),
+                    ('waits untold', 'h', 8, NULL, 1, NULL, 'running', 200, NULL),
+                    ('at work', 'h', 9, '90', NULL, NULL, 'running', 100, NULL);",
+        )
+        .unwrap();
+        drop(old);
+        let mut store = super::super::Store::open(&path, Duration::ZERO, 1_000).unwrap();
+        let rows = store.read(|tx| tx.dump(&["SELECT exit_ms FROM runs ORDER BY id"])).unwrap();
+        assert_eq!(rows, "300\n400\n200\n\n");
     }
 }

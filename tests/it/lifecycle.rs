@@ -7,9 +7,10 @@
 
 use lullwatch::delivery::AuditTotals;
 use lullwatch::lifecycle::apply::{Outcome, Request};
-use lullwatch::lifecycle::consumers::{Teardown, stream_open, teardown};
+use lullwatch::lifecycle::consumers::stream_open;
 use lullwatch::lifecycle::migrate::{self, Migrated};
 use lullwatch::lifecycle::policy::{self, EdgeKind, Refusal, reason, reconciler};
+use lullwatch::lifecycle::run::{Cause, Ended};
 use lullwatch::lifecycle::{self, Actor, ActorType, Basis, EndStamp, Entity, Status};
 use lullwatch::store::runs::{self, NewRun};
 use lullwatch::store::transitions::{self, NewTransition};
@@ -288,18 +289,38 @@ fn linked_run_teardown_treats_idle_as_live_for(agent: &str) {
     bed.end_marker(end, T0 + SECOND);
     bed.session(agent, "idle", T0 + SECOND);
     bed.session(agent, "running", T0 + LIVE);
+    bed.sql(
+        "UPDATE sessions SET facts = json_patch(facts,
+            '{\"turn\":\"closed\",\"last_turn\":\"error\",\"last_error\":\"rate_limit x\"}')",
+        [],
+    );
     bed.pass_at(T0 + LIVE + MINUTE);
     let cases = [
-        ("ended", Teardown::Take(Status::Completed)),
-        ("running", Teardown::AwaitLinked),
-        ("idle", Teardown::AwaitLinked),
-        ("missing", Teardown::Fail),
+        ("ended", Status::Completed, "run.completed.ok", false),
+        ("running", Status::Running, "run.started.ok", true),
+        ("idle", Status::Running, "run.started.ok", true),
+        ("missing", Status::Failed, "run.failed.exit_nonzero", false),
     ];
-    for (native, expected) in cases {
+    for (native, expected, reason, awaits) in cases {
         let id = run(&mut bed, native);
-        bed.store.write(|tx| runs::link(tx, id, agent, native)).unwrap();
-        let linked = bed.store.read(|tx| runs::linked_status(tx, id)).unwrap();
-        assert_eq!(teardown(linked), expected, "{agent} {native}");
+        let now = bed.now;
+        bed.store
+            .write(|tx| {
+                lifecycle::run::admit(tx, id, now)?;
+                lifecycle::run::start(tx, id, 2, Some("3"), now)?;
+                runs::link(tx, id, agent, native)?;
+                lifecycle::run::end(tx, id, Ended::Exit(1), Cause::Itself, now + SECOND)
+            })
+            .unwrap();
+        let row = bed.store.read(|tx| runs::load(tx, id)).unwrap().unwrap();
+        assert_eq!(row.status, Some(expected), "{agent} {native}");
+        assert_eq!(row.ended_ms.is_none(), awaits, "{agent} {native}");
+        let column = |name: &str| -> String {
+            bed.value(&format!("SELECT {name} FROM runs WHERE id = ?1"), [id])
+        };
+        assert_eq!(column("reason_code"), reason, "{agent} {native}");
+        let told = column("reason_summary") == "awaiting linked session";
+        assert_eq!(told, awaits, "{agent} {native}");
     }
 }
 

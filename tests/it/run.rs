@@ -310,19 +310,32 @@ fn a_provider_error_is_settled_by_the_linked_session(
             assert_eq!(stage.query(session), format!("{live}\n"));
             assert_eq!(story(&stage), "");
             assert_eq!(stage.query(ROW), "running|1|0|0|1\n");
-            // The child's exit is evidence: the session ends by it, and the run with the session.
+            // The child's exit ends the session; of how the run went it says nothing.
             stage.pass();
             assert_eq!(stage.query(session), "completed\n");
-            assert_eq!(story(&stage), "running|completed|run.completed.ok|lullwatch-run\n");
+            let failed = "running|failed|run.failed.provider_retryable|lullwatch-run\n";
+            assert_eq!(story(&stage), failed);
+            assert_eq!(stage.query(ROW), "failed|1|1|1|0\n");
             let ends = "SELECT (SELECT ended_ms FROM runs) = (SELECT ended_ms FROM sessions)";
             assert_eq!(stage.query(ends), "1\n");
+            let evidence =
+                "SELECT source, says, ended_ms IS NOT NULL FROM evidence WHERE source <> 'writer'";
+            assert_eq!(stage.query(evidence), "run|exited|1\n");
         }
     }
-    let expected = if row == "none" { "" } else { "run|exited|1\n" };
-    let evidence =
-        "SELECT source, says, ended_ms IS NOT NULL FROM evidence WHERE source <> 'writer'";
-    assert_eq!(stage.query(evidence), expected);
     assert_eq!(counts(&stage), ("0".to_owned(), "1".to_owned()));
+}
+
+#[rstest]
+fn after_a_run_has_ended_a_pass_writes_nothing(#[values("claude", "codex", "dsh")] agent: &str) {
+    let stage = provider_error(agent, NATIVE, Some(0));
+    stage.pass();
+    stage.pass();
+    let told = "SELECT source, says FROM evidence WHERE source = 'run'";
+    assert_eq!(stage.query(told), "run|exited\n");
+    let done = stage.output(&["--once", "--stats"]);
+    let stats = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(stats.contains("rows_written=0\n"), "{stats}");
 }
 
 #[test]
@@ -350,7 +363,7 @@ fn without_an_admitted_row_the_code_of_the_provider_decides() {
                 let id = runs::insert(tx, &row)?;
                 run::admit(tx, id, T0)?;
                 run::start(tx, id, 2, Some("3"), T0)?;
-                run::link(tx, id, "claude", "a")?;
+                runs::link(tx, id, "claude", "a")?;
                 run::end(tx, id, Ended::Exit(1), Cause::Itself, T0 + 5)
             })
             .unwrap();
@@ -382,6 +395,7 @@ fn a_session_is_linked_by_the_registry_entry_of_a_process_below_the_command() {
     stage.put("go", "");
     assert!(child.wait_with_output().unwrap().status.success());
     assert_eq!(story(&stage), "running|completed|run.completed.ok|lullwatch-run\n");
+    stage.pass();
     assert_eq!(
         stage.query("SELECT source, says FROM evidence WHERE source = 'run'"),
         "run|exited\n"

@@ -175,12 +175,10 @@ fn row_news(new: &Evidence, old: &Evidence) -> News {
     // What the scheduler does with a process, and when it was seen, lies in the body alone; who
     // made a record says whether that is worth a write.
     let said = |row: &Evidence| {
-        let (since, first) = match row.source.as_str() {
-            "writer" => (0, 0),
-            _ => (row.since_ms, row.first_ms),
-        };
+        let since_ms = if row.source == "writer" { 0 } else { row.since_ms };
         let bare = Evidence { body: String::new(), scope: String::new(), ..row.clone() };
-        Evidence { since_ms: since, first_ms: first, last_ms: 0, started_ms: None, ..bare }
+        // When it was first seen, the store keeps from its first row on.
+        Evidence { since_ms, first_ms: 0, last_ms: 0, started_ms: None, ..bare }
     };
     // When a process started is reckoned anew each time, and may differ by a second.
     let apart = match (new.started_ms, old.started_ms) {

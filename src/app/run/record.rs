@@ -113,7 +113,7 @@ impl<'a> Record<'a> {
             found = row.session.is_some();
             if !found && let Some(link) = link::by_process(tx, &row, &roots, &Proc::system())? {
                 found = true;
-                run::link(tx, id, &link.agent, &link.native_id)?;
+                runs::link(tx, id, &link.agent, &link.native_id)?;
             }
             Ok(())
         });
@@ -124,7 +124,7 @@ impl<'a> Record<'a> {
     /// It has ended. What it wrote last is read first, if that is soon done.
     pub(super) fn ended(&mut self, ended: Ended, cause: Cause) {
         if self.agent.is_some() || self.linked {
-            self.last_look(ended);
+            self.last_look(ended, cause);
         }
         let host = self.setting.host.clone();
         self.keep(BUSY_AT_END, |tx, id, now_ms| {
@@ -132,7 +132,7 @@ impl<'a> Record<'a> {
                 let open = link::open(tx, &host)?;
                 let links = link::by_place(tx, &host, &open, Among::All, now_ms)?;
                 if let Some(own) = links.iter().find(|link| link.run == id) {
-                    run::link(tx, id, &own.agent, &own.native_id)?;
+                    runs::link(tx, id, &own.agent, &own.native_id)?;
                 }
             }
             run::end(tx, id, ended, cause, now_ms).map(|_| ())
@@ -141,7 +141,7 @@ impl<'a> Record<'a> {
 
     /// A short pass, or the next one of whoever writes. Without any pass so far there is none: the
     /// first one is a monitor's, and it would take its time.
-    fn last_look(&self, ended: Ended) {
+    fn last_look(&self, ended: Ended, cause: Cause) {
         let clock = self.setting.clock;
         let db = &self.setting.config.db;
         let known = Reader::open(db).and_then(|mut reader| reader.read(files::has_roots));
@@ -155,11 +155,11 @@ impl<'a> Record<'a> {
             match engine::try_open(self.setting, BUSY) {
                 Ok(Some(mut engine)) => {
                     // What could not be read in time is left to the next pass.
-                    let _ = engine.hasty_pass(until_ms);
+                    let _ = engine.catch_up(until_ms);
                     return;
                 }
-                // A good end does not depend on what was said last.
-                Ok(None) if ended != Ended::Exit(0) => {}
+                // A good end depends on what was said last only where a signal came before it.
+                Ok(None) if ended != Ended::Exit(0) || cause != Cause::Itself => {}
                 Ok(None) | Err(_) => return,
             }
             let holder = lock::read(db).unwrap_or_default();

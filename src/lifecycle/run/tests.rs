@@ -1,16 +1,24 @@
 //! How a run ends, by its child, by what ended it, and by its session.
 
 use super::*;
+use crate::lifecycle::consumers::{LinkedRow, OtherHolder};
+use crate::store::runs::links::Linked;
 
-fn linked(status: Option<Status>, last_word: Option<&str>) -> Linked {
+fn row(status: Status, ended_by: EndedBy) -> LinkedRow {
+    LinkedRow { status, holder: OtherHolder::NotKnown, ended_by }
+}
+
+fn linked(status: Option<Status>, last_word: Option<&str>) -> Session {
     let last_word = last_word.map(str::to_owned);
-    Linked { session_id: 1, status, end: None, last_word, work: 3 }
+    let says = Linked { last_word, work: 3, ..Linked::default() };
+    Session { says, row: status.map(|status| row(status, EndedBy::Another)) }
 }
 
 #[test]
 fn what_ended_a_child_is_told_by_its_end_first_and_then_by_the_signal_before() {
     let cases = [
-        (Ended::Exit(0), Some(SIGINT), Cause::Itself),
+        (Ended::Exit(0), None, Cause::Itself),
+        (Ended::Exit(0), Some(SIGINT), Cause::Interrupt),
         (Ended::Exit(1), None, Cause::Itself),
         (Ended::Exit(1), Some(SIGINT), Cause::Interrupt),
         (Ended::Exit(130), None, Cause::Interrupt),
@@ -29,19 +37,39 @@ fn what_ended_a_child_is_told_by_its_end_first_and_then_by_the_signal_before() {
 
 #[test]
 fn a_good_end_is_completed_and_empty_only_when_its_session_did_nothing() {
-    let end = |linked: Option<&Linked>| conclude(Ended::Exit(0), Cause::Itself, linked);
+    let end = |session: Option<&Session>| conclude(Ended::Exit(0), Cause::Itself, session);
     let completed = Conclusion::Over(Status::Completed, reason::RUN_COMPLETED);
     assert_eq!(end(None), completed);
     assert_eq!(end(Some(&linked(Some(Status::Idle), Some("rate_limit x")))), completed);
-    let empty = Linked { work: 0, ..linked(Some(Status::Idle), None) };
+    let mut empty = linked(Some(Status::Idle), None);
+    empty.says.work = 0;
     assert_eq!(end(Some(&empty)), Conclusion::Over(Status::CompletedEmpty, reason::RUN_COMPLETED));
+}
+
+#[test]
+fn a_good_end_after_a_signal_is_broken_off_only_with_its_turn_open() {
+    let cancelled = |code| Conclusion::Over(Status::Cancelled, code);
+    for (signal, broken) in [
+        (SIGTERM, cancelled(reason::RUN_SIGTERM)),
+        (SIGINT, cancelled(reason::RUN_SIGINT)),
+        (SIGHUP, Conclusion::Over(Status::Aborted, reason::RUN_ABORTED_USER)),
+    ] {
+        let cause = Cause::of(Ended::Exit(0), Some(signal));
+        let completed = Conclusion::Over(Status::Completed, reason::RUN_COMPLETED);
+        for (turn_open, expected) in [(true, broken), (false, completed)] {
+            let mut session = linked(Some(Status::Running), None);
+            session.says.turn_open = turn_open;
+            assert_eq!(conclude(Ended::Exit(0), cause, Some(&session)), expected, "{turn_open}");
+        }
+        assert_eq!(conclude(Ended::Exit(0), cause, None), completed);
+    }
 }
 
 #[test]
 fn a_bad_end_is_a_failure_unless_the_provider_failed_in_a_session() {
     let failed = Conclusion::Over(Status::Failed, reason::RUN_EXIT_NONZERO);
     for ended in [Ended::Exit(1), Ended::Signal(9)] {
-        let end = |linked: Option<&Linked>| conclude(ended, Cause::Itself, linked);
+        let end = |session: Option<&Session>| conclude(ended, Cause::Itself, session);
         assert_eq!(end(None), failed);
         for status in [Status::Running, Status::Idle, Status::Completed] {
             assert_eq!(end(Some(&linked(Some(status), None))), failed);
@@ -60,6 +88,10 @@ fn a_provider_error_takes_waits_or_fails() {
     let taken = Conclusion::Taken(Status::Completed, reason::RUN_COMPLETED);
     assert_eq!(end(Some(Status::Completed), "rate_limit x"), taken);
     let failed = |code| Conclusion::Over(Status::Failed, code);
+    let mut own = linked(None, Some("rate_limit x"));
+    own.row = Some(row(Status::Completed, EndedBy::OwnChild));
+    let ended = conclude(Ended::Exit(1), Cause::Itself, Some(&own));
+    assert_eq!(ended, failed(reason::RUN_PROVIDER_RETRYABLE));
     assert_eq!(end(None, "rate_limit x"), failed(reason::RUN_PROVIDER_RETRYABLE));
     assert_eq!(end(None, "billing_error x"), failed(reason::RUN_PROVIDER_NONRETRYABLE));
     let time_up = conclude(Ended::Exit(1), Cause::Deadline, None);

@@ -1,27 +1,26 @@
 //! What joins a run and the session it opened: who has none yet, which sessions it may be, what the
-//! linked one says, and whose end has not been told to it.
+//! linked one says.
 
 use rusqlite::{OptionalExtension, params};
 use serde::Deserialize;
 
 use super::{COLUMNS, RunRow, run};
-use crate::lifecycle::Status;
 use crate::source::{Outcome, Turn, facts::Counts};
-use crate::store::{Result, Tx, transitions};
+use crate::store::{Result, Tx};
 
 /// What a run's session says, as far as the run's end depends on it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Linked {
     /// Its row id.
     pub session_id: i64,
-    /// Its status; `None`: not admitted yet.
-    pub status: Option<Status>,
     /// Its end, ms, and whether that is approximate.
     pub end: Option<(i64, bool)>,
     /// Its last error, if the turn that is its last word ended in it.
     pub last_word: Option<String>,
     /// Answers and tool calls.
     pub work: u64,
+    /// Whether its own turn is open.
+    pub turn_open: bool,
 }
 
 /// A session that a run may have opened.
@@ -48,31 +47,26 @@ pub enum Among {
 
 /// The session that a run is linked to; `None` if it is not mirrored.
 pub fn linked(tx: &Tx<'_>, run_id: i64) -> Result<Option<Linked>> {
-    let sql = "SELECT s.id, s.status, s.ended_ms, s.ended_approx, s.facts
+    let sql = "SELECT s.id, s.ended_ms, s.ended_approx, s.facts
         FROM runs r JOIN sessions s
             ON s.agent = r.agent AND s.native_id = r.native_id
             AND s.parent_native_id = '' AND s.host = r.host
         WHERE r.id = ?1";
     let mut statement = tx.0.prepare_cached(sql)?;
     let read = |row: &rusqlite::Row<'_>| {
-        let (id, status, ended): (i64, Option<String>, Option<i64>) =
-            (row.get(0)?, row.get(1)?, row.get(2)?);
         let facts: Option<Decisive> =
-            serde_json::from_str(row.get_ref(4)?.as_str().unwrap_or("")).ok();
-        Ok((id, status, ended, row.get(3)?, facts.unwrap_or_default()))
+            serde_json::from_str(row.get_ref(3)?.as_str().unwrap_or("")).ok();
+        let facts = facts.unwrap_or_default();
+        let (ended, approximate): (Option<i64>, bool) = (row.get(1)?, row.get(2)?);
+        Ok(Linked {
+            session_id: row.get(0)?,
+            end: ended.map(|at| (at, approximate)),
+            work: facts.answers.chosen() + facts.tool_calls.chosen(),
+            turn_open: facts.turn == Turn::Open,
+            last_word: facts.last_word(),
+        })
     };
-    let Some((session_id, status, ended, approximate, facts)) =
-        statement.query_row([run_id], read).optional()?
-    else {
-        return Ok(None);
-    };
-    Ok(Some(Linked {
-        session_id,
-        status: status.map(|word| transitions::status(&word)).transpose()?,
-        end: ended.map(|at| (at, approximate)),
-        work: facts.answers.chosen() + facts.tool_calls.chosen(),
-        last_word: facts.last_word(),
-    }))
+    Ok(statement.query_row([run_id], read).optional()?)
 }
 
 /// The part of `source::facts::Facts` that bears on a run's end; the rest is skipped unread.
@@ -96,38 +90,21 @@ impl Decisive {
 /// Runs of that host without a session, newest first: those at work, and those of an agent that
 /// ended.
 pub fn unlinked(tx: &Tx<'_>, host: &str, rows_max: i64) -> Result<Vec<RunRow>> {
-    runs(
-        tx,
-        "r.native_id IS NULL AND r.child_pid IS NOT NULL
-        AND (r.ended_ms IS NULL OR r.agent IS NOT NULL)",
-        host,
-        rows_max,
-    )
-}
-
-/// Runs of that host whose child has ended and whose mirrored session has not been told, newest
-/// first.
-pub fn untold(tx: &Tx<'_>, host: &str, rows_max: i64) -> Result<Vec<RunRow>> {
-    let clause = "(r.exit_code IS NOT NULL OR r.exit_signal IS NOT NULL)
-        AND EXISTS (SELECT 1 FROM sessions s
-            WHERE s.agent = r.agent AND s.native_id = r.native_id AND s.parent_native_id = ''
-                AND s.host = r.host AND NOT EXISTS (
-                SELECT 1 FROM evidence e WHERE e.session_id = s.id AND e.source = 'child'
-                    AND e.subject = r.child_pid || ':' || coalesce(r.child_start, '?')))";
-    runs(tx, clause, host, rows_max)
-}
-
-fn runs(tx: &Tx<'_>, clause: &str, host: &str, rows_max: i64) -> Result<Vec<RunRow>> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM runs r WHERE r.host = ?1 AND {clause} ORDER BY r.id DESC LIMIT ?2"
-    );
-    let mut statement = tx.0.prepare_cached(&sql)?;
+    let mut statement = tx.0.prepare_cached(&unlinked_sql())?;
     let mut rows = statement.query(params![host, rows_max])?;
     let mut list = Vec::new();
     while let Some(row) = rows.next()? {
         list.push(run(row)?);
     }
     Ok(list)
+}
+
+pub(super) fn unlinked_sql() -> String {
+    format!(
+        "SELECT {COLUMNS} FROM runs WHERE host = ?1 AND native_id IS NULL
+            AND child_pid IS NOT NULL AND (ended_ms IS NULL OR agent IS NOT NULL)
+        ORDER BY id DESC LIMIT ?2"
+    )
 }
 
 const FREE: &str = "nested = 0 AND host = ?1 AND coalesce(first_activity_ms, own_clock_ms) >= ?2
