@@ -80,6 +80,8 @@ pub enum Existence {
     Gone,
     /// Cannot be told; never means gone.
     Unknown,
+    /// No such process was ever recorded.
+    NeverRecorded,
 }
 
 /// A run as a sweep sees it.
@@ -120,7 +122,22 @@ pub fn sweep(run: Swept) -> Sweep {
         Host::Other => return Sweep::Leave,
     }
     let gone = (run.wrapper, run.child) == (Existence::Gone, Existence::Gone);
-    if run.status.is_sweepable() && gone { Sweep::Abort } else { Sweep::Leave }
+    if run.status.is_sweepable() && gone || never_began(run) { Sweep::Abort } else { Sweep::Leave }
+}
+
+/// A run whose wrapper is gone before it said that the command runs: nobody will ever say more.
+fn never_began(run: Swept) -> bool {
+    match run.status {
+        Status::Starting => (run.wrapper, run.child) == (Existence::Gone, Existence::NeverRecorded),
+        Status::Running
+        | Status::Idle
+        | Status::Completed
+        | Status::CompletedEmpty
+        | Status::Failed
+        | Status::TimedOut
+        | Status::Aborted
+        | Status::Cancelled => false,
+    }
 }
 
 /// What a session's end rests on, to a run that opened it.
@@ -252,15 +269,17 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_ends_only_a_running_run_of_this_host_with_both_processes_proven_gone() {
-        let every = [Existence::Alive, Existence::Gone, Existence::Unknown];
+    fn a_sweep_ends_only_a_run_of_this_host_whose_processes_are_proven_gone() {
+        let every =
+            [Existence::Alive, Existence::Gone, Existence::Unknown, Existence::NeverRecorded];
         for status in Status::ALL {
             for host in [Host::Own, Host::Other] {
                 for wrapper in every {
                     for child in every {
                         let run = Swept { status, host, wrapper, child };
-                        let all = (status, host, wrapper, child)
-                            == (Status::Running, Host::Own, Existence::Gone, Existence::Gone);
+                        let both = (status, child) == (Status::Running, Existence::Gone);
+                        let none = (status, child) == (Status::Starting, Existence::NeverRecorded);
+                        let all = (host, wrapper) == (Host::Own, Existence::Gone) && (both || none);
                         let expected = if all { Sweep::Abort } else { Sweep::Leave };
                         assert_eq!(sweep(run), expected, "{run:?}");
                     }

@@ -269,6 +269,16 @@ pub const EDGES: &[Edge] = &[
         &[reason::RUN_EXIT_NONZERO],
     )
     .extension(),
+    // One whose wrapper was killed before it said that the command runs.
+    Edge::run(
+        Some(Status::Starting),
+        Status::Aborted,
+        EdgeKind::Ordinary,
+        &[reason::RUN_PROCESS_GONE],
+    )
+    .extension()
+    .with_evidence()
+    .by(SYSTEM, &[SWEEP]),
     run_end(Status::Completed, &[reason::RUN_COMPLETED]),
     run_end(Status::CompletedEmpty, &[reason::RUN_COMPLETED]),
     run_end(

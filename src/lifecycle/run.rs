@@ -258,9 +258,13 @@ pub fn settle(tx: &Tx<'_>, row: &RunRow, now_ms: i64) -> Result<Outcome> {
     finish(tx, row, exit, Looked::Since, now_ms)
 }
 
-/// Its wrapper and its child are proven gone without a word: running → aborted.
+/// Its wrapper and its child are proven gone without a word: running → aborted; or its wrapper
+/// before it said that there is a child: starting → aborted.
 pub fn sweep(tx: &Tx<'_>, row: &RunRow, proof: Vec<String>, now_ms: i64) -> Result<Outcome> {
-    let summary = "its processes are gone without a word".to_owned();
+    let summary = match row.child {
+        Some(_) => "its processes are gone without a word".to_owned(),
+        None => "its wrapper is gone; whether the command ever ran is not known".to_owned(),
+    };
     let request = request(row, Status::Aborted, reason::RUN_PROCESS_GONE, summary, now_ms);
     let end = EndStamp { at_ms: now_ms, approximate: true, duration_ms: None };
     write(
