@@ -57,6 +57,8 @@ pub struct Engine {
     probed_ms: Option<i64>,
     /// When the next look is due, by the clock that runs while awake, ms.
     probe_at: i64,
+    /// When the last scan began, ms.
+    scanned_ms: Option<i64>,
     /// The next look is the first one since a scan.
     scanned_anew: bool,
     /// Observations were stored since it was last asked.
@@ -99,6 +101,7 @@ impl Engine {
             probed: Probed::default(),
             probed_ms: None,
             probe_at: 0,
+            scanned_ms: None,
             scanned_anew: true,
             news: false,
             judged_ms: i64::MIN,
@@ -130,7 +133,8 @@ impl Engine {
         if let Some(ClockWarning::Step(_)) = look.warning {
             self.store.write(|tx| meta::set_clock_stepped(tx, clock.now_ms()))?;
         }
-        self.scanned = self.mirror.scan(&mut self.store, clock.now_ms())?;
+        self.scanned = self.mirror.scan(&mut self.store, reading.wall_ms)?;
+        self.scanned_ms = Some(reading.wall_ms);
         self.scanned_anew = true;
         self.probe_at = 0;
         self.beat();
@@ -154,7 +158,8 @@ impl Engine {
     /// have been read, and on runs.
     pub fn reconcile(&mut self) -> store::Result<Pass> {
         self.guard()?;
-        self.runs.before(&mut self.store, self.clock)?;
+        let read_ms = if self.backlog().files == 0 { self.scanned_ms } else { None };
+        self.runs.before(&mut self.store, self.clock, read_ms)?;
         let now_ms = self.clock.now_ms();
         if self.probe_at <= self.clock.awake_ms() {
             let reach = if self.scanned_anew { Reach::Far } else { Reach::Near };

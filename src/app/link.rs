@@ -4,7 +4,7 @@
 //! 1. Claude's registry: a proven entry of the child, or of a process below it.
 //! 2. A session lock that the child, or a process below it, holds.
 //! 3. Once the child has ended: the one run of an agent in a directory, and the first session of
-//!    that agent that began there while it ran.
+//!    that agent that began there while it ran; or else one that is stamped a moment before.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -25,7 +25,8 @@ use crate::store::runs::RunRow;
 use crate::store::runs::links::{self, Among, Candidate};
 use crate::store::{Result, Tx};
 
-/// A session may be stamped this much before the run that opened it, ms: clocks are read in turn.
+/// A session may be stamped this much before the run that opened it, ms: some stamps are cut to the
+/// second, and clocks are read in turn.
 const SLACK_MS: i64 = 2_000;
 /// Runs looked at in one pass, newest first.
 const RUNS_MAX: i64 = 100;
@@ -150,26 +151,54 @@ fn session_of_lock(tx: &Tx<'_>, host: &str, path: &Path) -> Result<Vec<(String, 
 }
 
 /// Rule 3, for all of these runs. Where several could claim a session, none does.
+///
+/// A session that began at or after a run's start goes before one that is stamped before it: that
+/// one may well be another's. So it is taken only for a run that ended before `read_ms`, up to
+/// which everything that was written has been read.
 pub fn by_place(
     tx: &Tx<'_>,
     host: &str,
     runs: &[RunRow],
     among: Among,
     now_ms: i64,
+    read_ms: Option<i64>,
 ) -> Result<Vec<Link>> {
     let open: Vec<Claimant> = runs.iter().filter_map(|row| claimant(row, now_ms)).collect();
-    let Some(from_ms) = open.iter().map(|run| run.from_ms).min() else { return Ok(Vec::new()) };
-    let mut taken = BTreeSet::new();
+    let Some(start_ms) = open.iter().map(|run| run.start_ms).min() else { return Ok(Vec::new()) };
+    let candidates = links::candidates(tx, host, among, start_ms.saturating_sub(SLACK_MS))?;
+    Ok(claims(&open, candidates, read_ms))
+}
+
+fn claims(open: &[Claimant], candidates: Vec<Candidate>, read_ms: Option<i64>) -> Vec<Link> {
+    let mut served = BTreeSet::new();
     let mut found = Vec::new();
-    for candidate in links::candidates(tx, host, among, from_ms)? {
-        let mut claims = open.iter().filter(|run| run.may_have_opened(&candidate));
-        let (Some(first), None) = (claims.next(), claims.next()) else { continue };
-        if taken.insert(first.id) {
+    let mut left = candidates;
+    for began in [Began::Since, Began::Before] {
+        let mut rest = Vec::new();
+        for candidate in left {
+            let may = |run: &&Claimant| {
+                let whole = began == Began::Since || read_ms.is_some_and(|at| at > run.end_ms);
+                whole && !served.contains(&run.id) && run.may_have_opened(&candidate, began)
+            };
+            let mut claims = open.iter().filter(may);
+            let (Some(first), None) = (claims.next(), claims.next()) else {
+                rest.push(candidate);
+                continue;
+            };
+            served.insert(first.id);
             let Candidate { agent, native_id, .. } = candidate;
             found.push(Link { run: first.id, agent, native_id });
         }
+        left = rest;
     }
-    Ok(found)
+    found
+}
+
+/// When a session began, by its first stamp, beside the start of a run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Began {
+    Since,
+    Before,
 }
 
 /// A run that may claim a session by its place.
@@ -177,15 +206,19 @@ struct Claimant {
     id: i64,
     agent: String,
     cwd: String,
-    from_ms: i64,
-    to_ms: i64,
+    start_ms: i64,
+    end_ms: i64,
 }
 
 impl Claimant {
-    fn may_have_opened(&self, session: &Candidate) -> bool {
+    fn may_have_opened(&self, session: &Candidate, began: Began) -> bool {
+        let span = match began {
+            Began::Since => self.start_ms..self.end_ms.saturating_add(SLACK_MS + 1),
+            Began::Before => self.start_ms.saturating_sub(SLACK_MS)..self.start_ms,
+        };
         session.agent == self.agent
             && session.cwd.as_deref() == Some(self.cwd.as_str())
-            && (self.from_ms..=self.to_ms).contains(&session.began_ms)
+            && span.contains(&session.began_ms)
     }
 }
 
@@ -195,7 +228,56 @@ fn claimant(row: &RunRow, now_ms: i64) -> Option<Claimant> {
         id: row.id,
         agent: row.agent.clone()?,
         cwd: place.cwd?,
-        from_ms: row.started_ms?.saturating_sub(SLACK_MS),
-        to_ms: row.ended_ms.unwrap_or(now_ms).saturating_add(SLACK_MS),
+        start_ms: row.started_ms?,
+        end_ms: row.exit_ms.or(row.ended_ms).unwrap_or(now_ms),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(id: i64, start_ms: i64, end_ms: i64) -> Claimant {
+        Claimant { id, agent: "codex".to_owned(), cwd: "/w".to_owned(), start_ms, end_ms }
+    }
+
+    /// Which run claims which session, of sessions that began then.
+    fn linked(open: &[Claimant], began_ms: &[i64], read_ms: Option<i64>) -> Vec<(i64, i64)> {
+        let session = |at: &i64| Candidate {
+            agent: "codex".to_owned(),
+            native_id: at.to_string(),
+            cwd: Some("/w".to_owned()),
+            began_ms: *at,
+        };
+        let found = claims(open, began_ms.iter().map(session).collect(), read_ms);
+        found.into_iter().map(|link| (link.run, link.native_id.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn a_session_since_the_start_goes_before_one_from_a_moment_earlier() {
+        let one = [run(1, 10_000, 20_000)];
+        let read = Some(20_001);
+        assert_eq!(linked(&one, &[9_700, 10_300, 11_000], read), [(1, 10_300)]);
+        assert_eq!(linked(&one, &[9_700, 10_000], read), [(1, 10_000)]);
+        assert_eq!(linked(&one, &[7_999, 22_001], read), []);
+        assert_eq!(linked(&one, &[8_000], read), [(1, 8_000)]);
+        assert_eq!(linked(&one, &[22_000], read), [(1, 22_000)]);
+    }
+
+    #[test]
+    fn one_from_before_is_taken_only_when_all_of_the_run_has_been_read() {
+        let one = [run(1, 10_000, 20_000)];
+        assert_eq!(linked(&one, &[9_700], None), []);
+        assert_eq!(linked(&one, &[9_700], Some(20_000)), []);
+        assert_eq!(linked(&one, &[9_700], Some(20_001)), [(1, 9_700)]);
+    }
+
+    #[test]
+    fn of_several_runs_that_could_claim_a_session_none_does() {
+        let two = [run(1, 10_000, 20_000), run(2, 10_500, 20_500)];
+        let read = Some(30_000);
+        assert_eq!(linked(&two, &[11_000, 11_500], read), []);
+        // Who has one makes no further claim.
+        assert_eq!(linked(&two, &[10_100, 11_000], read), [(1, 10_100), (2, 11_000)]);
+    }
 }

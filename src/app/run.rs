@@ -5,14 +5,17 @@
 //! its own. What is seen of it is kept as a *run*, in short transactions that need no writer lock.
 //! The command comes first: whatever is wrong with the database, it runs, and one line says so.
 //!
+//! - [`arguments`]: the command as it is kept, without its secrets;
 //! - [`child`]: the command itself, its signals, its stops, its time limit;
 //! - [`record`]: the run's row.
 
+mod arguments;
 mod child;
 mod record;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -73,10 +76,28 @@ fn exit(ended: Ended, cause: Cause) -> Exit {
 
 /// Says so, as shells do, and with their exit codes.
 fn never_started(record: &mut Record<'_>, program: &OsString, error: &io::Error) -> Exit {
-    let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
-    record.never_started(code, &error.kind().to_string());
-    complain(&format!("cannot start `{}`: {error}", program.display()));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let denied = error.kind() == io::ErrorKind::PermissionDenied;
+    let missing = error.kind() == io::ErrorKind::NotFound || denied && !is_found(program, &path);
+    let (code, kind) = if missing { (127, io::ErrorKind::NotFound) } else { (126, error.kind()) };
+    record.never_started(code, &kind.to_string());
+    let why = match (missing, denied) {
+        (true, true) => "it is in no folder of PATH that can be searched".to_owned(),
+        (true | false, _) => error.to_string(),
+    };
+    complain(&format!("cannot start `{}`: {why}", program.display()));
     Exit::Child(u8::try_from(code).unwrap_or(1))
+}
+
+/// Whether there is a file that a refusal to start a program can be about. The system also says
+/// *denied* when it found nothing but came by a folder of `PATH` that it must not search, or by a
+/// folder of that name.
+fn is_found(program: &OsStr, path: &OsStr) -> bool {
+    // With a separator in it, a name is a path.
+    if program.as_bytes().contains(&b'/') {
+        return true;
+    }
+    std::env::split_paths(path).any(|folder| folder.join(program).is_file())
 }
 
 /// The agent that a program is, by its name.

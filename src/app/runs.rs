@@ -35,9 +35,13 @@ impl Runs {
     }
 
     /// Before a pass judges: links runs.
-    pub fn before(&mut self, store: &mut Store, clock: Clock) -> Result<()> {
+    /// `read_ms`: everything written up to then has been read.
+    pub fn before(&mut self, store: &mut Store, clock: Clock, read_ms: Option<i64>) -> Result<()> {
         let open = store.read(|tx| link::open(tx, &self.host))?;
-        let links = if open.is_empty() { Vec::new() } else { self.links(store, &open, clock)? };
+        if open.is_empty() {
+            return Ok(());
+        }
+        let links = self.links(store, &open, clock, read_ms)?;
         if links.is_empty() {
             return Ok(());
         }
@@ -46,7 +50,13 @@ impl Runs {
         store.write(|tx| links.iter().try_for_each(|found| link(tx, found)))
     }
 
-    fn links(&mut self, store: &mut Store, open: &[RunRow], clock: Clock) -> Result<Vec<Link>> {
+    fn links(
+        &mut self,
+        store: &mut Store,
+        open: &[RunRow],
+        clock: Clock,
+        read_ms: Option<i64>,
+    ) -> Result<Vec<Link>> {
         let (now_ms, awake_ms) = (clock.now_ms(), clock.awake_ms());
         let look = self.looked_ms.is_none_or(|at| awake_ms - at >= LOOK_MS);
         let alive: Vec<&RunRow> = open.iter().filter(|row| run::ended(row).is_none()).collect();
@@ -61,8 +71,9 @@ impl Runs {
         // Of a child that lives its processes will tell; a place alone might name another's.
         let ended = open.iter().filter(|row| row.ended_ms.is_some());
         let rest: Vec<RunRow> = ended.cloned().collect();
-        let placed =
-            store.read(|tx| link::by_place(tx, &self.host, &rest, Among::Fresh, now_ms))?;
+        let host = self.host.as_str();
+        let place = |tx: &Tx<'_>| link::by_place(tx, host, &rest, Among::Fresh, now_ms, read_ms);
+        let placed = store.read(place)?;
         links.extend(placed);
         Ok(links)
     }
@@ -100,7 +111,8 @@ fn gone(row: &RunRow, host: &str, proc: &Proc) -> Option<Vec<String>> {
     let scope = link::scope_of(row);
     let mut proof = Vec::new();
     let mut look = |process: Option<&(i64, Option<String>)>| {
-        let Some(process) = process.and_then(link::process_of) else { return Existence::Unknown };
+        let Some(process) = process else { return Existence::NeverRecorded };
+        let Some(process) = link::process_of(process) else { return Existence::Unknown };
         match probe(process, Some(scope.uid), &scope, proc) {
             Probe::Alive(_) => Existence::Alive,
             Probe::Unknown(_) => Existence::Unknown,

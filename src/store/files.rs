@@ -162,12 +162,6 @@ pub fn add_root(
     Ok(id)
 }
 
-/// Whether any root was ever looked at.
-pub fn has_roots(tx: &Tx<'_>) -> Result<bool> {
-    let mut statement = tx.0.prepare_cached("SELECT EXISTS (SELECT 1 FROM roots)")?;
-    Ok(statement.query_row([], |row| row.get(0))?)
-}
-
 /// Every live generation of a host.
 pub fn live_files(tx: &Tx<'_>, host: &str) -> Result<Vec<FileRow>> {
     let sql = format!("SELECT {COLUMNS} FROM source_files WHERE live = 1 AND host = ?1");

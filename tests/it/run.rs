@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::bed::{Bed, T0};
 use crate::stage::{HOUR, MINUTE, Stage, pid_in};
 
+mod rows;
 mod terminal;
 
 const STORY: &str = "SELECT coalesce(previous_status, 'none'), status, reason_code, actor_id
@@ -436,7 +437,7 @@ fn holds_a_lock() {
 
 #[test]
 fn a_session_is_linked_by_agent_and_directory_at_the_end_or_by_a_later_pass() {
-    for monitored in [true, false] {
+    for (monitored, late) in [(true, false), (false, false), (true, true)] {
         let stage = Stage::new();
         if monitored {
             // A root that is there has an epoch: a monitor has looked at it.
@@ -450,14 +451,16 @@ fn a_session_is_linked_by_agent_and_directory_at_the_end_or_by_a_later_pass() {
         );
         let file = stage.path(&crate::stage::transcript("claude", NATIVE));
         let folder = file.parent().unwrap().display();
+        let written = if late { stage.path("aside") } else { file.clone() };
         let script = format!(
             "mkdir -p {folder}\nprintf '{record}' $(date -u +%Y-%m-%dT%H:%M:%S.999Z) > {}",
-            file.display()
+            written.display()
         );
         stage.program("claude", &script);
         assert!(stage.output(&["run", "--", "claude"]).status.success());
-        if !monitored {
+        if late {
             assert_eq!(stage.query("SELECT native_id IS NULL FROM runs"), "1\n");
+            std::fs::rename(&written, &file).unwrap();
             stage.pass();
         }
         let link = "SELECT agent, native_id FROM runs";
@@ -468,8 +471,8 @@ fn a_session_is_linked_by_agent_and_directory_at_the_end_or_by_a_later_pass() {
             stage.pass();
             stage.query(told) == format!("{NATIVE}|run\n")
         });
-        // Nothing was said by the model: with a monitor that is known when the command ends.
-        let end = if monitored { "completed_empty" } else { "completed" };
+        // Nothing was said by the model: that is known if it was read when the command ended.
+        let end = if late { "completed" } else { "completed_empty" };
         assert_eq!(story(&stage), format!("running|{end}|run.completed.ok|lullwatch-run\n"));
     }
 }

@@ -4,19 +4,18 @@
 //! missed, so that a database that was locked for a while still gets the whole run. What went wrong
 //! is told once, and the command never waits long for any of it.
 
-use std::ffi::OsString;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use super::Asked;
 use super::child::Looking;
+use super::{Asked, arguments};
 use crate::app::{Setting, complain, engine, link, lock};
 use crate::lifecycle::run::{self, Cause, Ended};
 use crate::liveness::proc::{Proc, ProcessId, Seen};
 use crate::source::Agent;
 use crate::store::runs::links::Among;
 use crate::store::runs::{self, NewRun};
-use crate::store::{self, Reader, Store, StoreError, Tx, files};
+use crate::store::{self, Store, StoreError, Tx};
 use crate::text;
 
 /// How long a write may wait for other programs while the command runs …
@@ -27,10 +26,6 @@ const BUSY_AT_END: Duration = Duration::from_secs(2);
 const LAST_LOOK_MS: i64 = 1_500;
 /// How often that one is looked at, ms.
 const LOOK_MS: u64 = 25;
-/// Characters kept of one argument.
-const ARGUMENT_CHARS: usize = 256;
-/// Arguments kept.
-const ARGUMENTS_MAX: usize = 32;
 
 /// A run being recorded.
 #[derive(Debug)]
@@ -71,7 +66,7 @@ impl<'a> Record<'a> {
             setting,
             agent,
             name,
-            argv: arguments(&asked.command),
+            argv: arguments::kept(&asked.command),
             place: link::place_here(&proc),
             wrapper: ProcessId { pid, start_ticks },
             started_ms: setting.clock.now_ms(),
@@ -123,14 +118,13 @@ impl<'a> Record<'a> {
 
     /// It has ended. What it wrote last is read first, if that is soon done.
     pub(super) fn ended(&mut self, ended: Ended, cause: Cause) {
-        if self.agent.is_some() || self.linked {
-            self.last_look(ended, cause);
-        }
+        let read = (self.agent.is_some() || self.linked) && self.last_look(ended, cause);
         let host = self.setting.host.clone();
         self.keep(BUSY_AT_END, |tx, id, now_ms| {
             if runs::load(tx, id)?.is_some_and(|row| row.session.is_none()) {
                 let open = link::open(tx, &host)?;
-                let links = link::by_place(tx, &host, &open, Among::All, now_ms)?;
+                let read_ms = read.then_some(i64::MAX);
+                let links = link::by_place(tx, &host, &open, Among::All, now_ms, read_ms)?;
                 if let Some(own) = links.iter().find(|link| link.run == id) {
                     runs::link(tx, id, &own.agent, &own.native_id)?;
                 }
@@ -139,33 +133,30 @@ impl<'a> Record<'a> {
         });
     }
 
-    /// A short pass, or the next one of whoever writes. Without any pass so far there is none: the
-    /// first one is a monitor's, and it would take its time.
-    fn last_look(&self, ended: Ended, cause: Cause) {
+    /// A short reading of what was written last, or the next pass of whoever writes; whether all has
+    /// been read. It is no pass: it sets no root's epoch, and the newest files come first.
+    fn last_look(&self, ended: Ended, cause: Cause) -> bool {
         let clock = self.setting.clock;
         let db = &self.setting.config.db;
-        let known = Reader::open(db).and_then(|mut reader| reader.read(files::has_roots));
-        if !known.unwrap_or(false) {
-            return;
-        }
         let until_ms = clock.awake_ms() + LAST_LOOK_MS;
         let before = lock::read(db).unwrap_or_default();
         let (_keep, never) = mpsc::channel::<()>();
         loop {
             match engine::try_open(self.setting, BUSY) {
+                // What could not be read in time is left to the next pass.
                 Ok(Some(mut engine)) => {
-                    // What could not be read in time is left to the next pass.
-                    let _ = engine.catch_up(until_ms);
-                    return;
+                    engine.set_no_epochs();
+                    return engine.catch_up(until_ms).unwrap_or(false);
                 }
                 // A good end depends on what was said last only where a signal came before it.
                 Ok(None) if ended != Ended::Exit(0) || cause != Cause::Itself => {}
-                Ok(None) | Err(_) => return,
+                Ok(None) | Err(_) => return false,
             }
+            // The pass of another may have begun before the end, and have read less than all.
             let holder = lock::read(db).unwrap_or_default();
             let passed = holder.pid == before.pid && holder.passes > before.passes;
             if passed || clock.awake_ms() >= until_ms {
-                return;
+                return false;
             }
             let _ = never.recv_timeout(Duration::from_millis(LOOK_MS));
         }
@@ -227,13 +218,4 @@ impl<'a> Record<'a> {
             complain(&format!("the run is not recorded: {error}; the command goes on"));
         }
     }
-}
-
-/// The command as it is kept: bounded, for a prompt may be among its arguments.
-fn arguments(command: &[OsString]) -> String {
-    let shown = command.iter().take(ARGUMENTS_MAX).map(|argument| {
-        let whole = argument.to_string_lossy();
-        whole.chars().take(ARGUMENT_CHARS).collect::<String>()
-    });
-    serde_json::Value::from(shown.collect::<Vec<_>>()).to_string()
 }
