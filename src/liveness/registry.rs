@@ -299,8 +299,6 @@ pub enum Claim {
     Disproved,
     /// It cannot be told.
     Unknown,
-    /// A process, but of no session: a daemon, a terminal host, a spare.
-    NoSession,
 }
 
 /// An entry with what `/proc` says to it.
@@ -314,7 +312,9 @@ pub struct Judged {
     pub why: String,
 }
 
-/// Holds an entry against `/proc`. How old it is does not matter.
+/// Holds an entry against `/proc`. How old it is does not matter, nor what its process was started
+/// as: a spare (`--bg-spare`) that was claimed is the session of its entry, and one that was not
+/// writes none (formats/claude-and-codex.md, Claude Code 2.1.332).
 pub fn judge(entry: &Entry, proc: &Proc) -> Judged {
     let (claim, why) = claim(entry, proc);
     Judged { entry: entry.clone(), claim, why: format!("entry of pid {}: {why}", entry.pid) }
@@ -338,9 +338,6 @@ fn claim(entry: &Entry, proc: &Proc) -> (Claim, String) {
         }
         Seen::Exited(_) => (Claim::Disproved, "the process has ended".to_owned()),
         Seen::Alive(process) => {
-            if proc.argv(entry.pid).is_some_and(|argv| is_no_session(&argv)) {
-                return (Claim::NoSession, "a helper process, no session".to_owned());
-            }
             return (Claim::Proven(process), "the process is there, same start".to_owned());
         }
     };
@@ -375,18 +372,6 @@ fn domain(entry: &Entry, proc: &Proc) -> Domain {
         Some(ours) if !machine.is_empty() && machine != ours => Domain::OtherMachine,
         Some(_) | None => Domain::Ours,
     }
-}
-
-/// Helpers of Claude that are no session: `daemon run`, `--bg-pty-host`, `--bg-spare`.
-fn is_no_session(argv: &[String]) -> bool {
-    // The program itself may be one word, or an interpreter and a script.
-    let words: Vec<&str> = argv.iter().skip(1).take(3).map(String::as_str).collect();
-    let helper = |word: &str| {
-        let name = word.split_once('=').map_or(word, |(name, _)| name);
-        name == "--bg-pty-host" || name == "--bg-spare"
-    };
-    words.windows(2).any(|pair| pair == ["daemon", "run"])
-        || argv.iter().skip(1).any(|word| helper(word))
 }
 
 #[cfg(test)]

@@ -129,7 +129,6 @@ fn registry_record(session: &Session, judged: &Judged, look: &Look<'_>) -> Optio
     let record = known.cloned().unwrap_or_else(|| fresh(Source::Registry, process, look));
     let why = judged.why.clone();
     match &judged.claim {
-        Claim::NoSession => None,
         Claim::Unknown => {
             let record = Record { run: None, says: None, ..record };
             Some(says(&record, Fate::Unknown, why, look.now_ms))
@@ -296,7 +295,7 @@ fn unclaimed(
 fn elsewhere(session: &Session, record: &Record, process: &Process, look: &Look<'_>) -> Record {
     let is_its_own = |judged: &&&Judged| match &judged.claim {
         Claim::Proven(proven) => proven.id == process.id,
-        Claim::Disproved | Claim::Unknown | Claim::NoSession => false,
+        Claim::Disproved | Claim::Unknown => false,
     };
     let mut entries = look.by_pid.get(&process.id.pid).into_iter().flatten();
     let Some(judged) = entries.find(is_its_own) else {

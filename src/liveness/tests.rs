@@ -515,14 +515,14 @@ fn what_a_process_waits_for_is_told() {
 }
 
 #[test]
-fn helpers_of_claude_hold_no_session() {
+fn a_claimed_spare_holds_its_session() {
     let mut world = World::new();
     world.session("s", true);
     world.fake.process(42, 7);
-    world.fake.argv(42, &["claude", "--bg-spare"]);
+    world.fake.argv(42, &["claude", "bg-spare", "--bg-spare", "/run/x.sock"]);
     world.busy(42, 7, "s");
     world.look(NOW_MS);
-    assert_eq!(world.last, Observations::default());
+    assert_eq!(world.fates(0), [Fate::Dedicated]);
 }
 
 #[test]

@@ -161,19 +161,15 @@ fn without_proc_an_entry_is_unknown() {
 }
 
 #[test]
-fn helpers_of_claude_are_no_sessions() {
+fn a_claimed_spare_is_its_session_whatever_its_arguments_say() {
     let fake = Fake::new();
     fake.process(42, 12_345);
     for argv in [
-        &["claude", "daemon", "run"][..],
-        &["node", "/x/cli.js", "daemon", "run", "--x"],
-        &["claude", "--bg-spare"],
+        &["claude", "bg-spare", "--bg-spare", "/run/x.sock"][..],
         &["claude", "--bg-pty-host=7"],
+        &["node", "/x/cli.js", "daemon", "run"],
+        &["claude", "-p", "what does --bg-spare do?"],
     ] {
-        fake.argv(42, argv);
-        assert_eq!(judged(&fake, OURS).0, Claim::NoSession, "{argv:?}");
-    }
-    for argv in [&["claude", "-p", "daemon run"][..], &["claude", "daemon"], &["sleep", "600"]] {
         fake.argv(42, argv);
         assert!(matches!(judged(&fake, OURS).0, Claim::Proven(_)), "{argv:?}");
     }
