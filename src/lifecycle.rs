@@ -6,14 +6,15 @@
 //! - `policy`: the edges as data, with the exact actors and reasons of each.
 //! - `known`: what the store has of one session, as `decide` wants it.
 //! - `presence`: what the observations of one session say together of its processes.
+//! - `work`: whether it is worked on, where transcript and process say different things.
 //! - `apply`: the only writer of a status.
 //! - `migrate`: takes back completions that an older reconciler inferred too early.
 //! - `run`: the life of a run: its start, its end, its teardown, its sweep.
 //! - `windows`: the two windows of a store, fixed at its birth.
 //! - `consumers`: what a status means to those who act on it, each for all three kinds.
 //!
-//! It knows no files, no clock, no agent's format and no screen. This file, `decide`, `policy` and
-//! `consumers` do not know the store either.
+//! It knows no files, no clock, no agent's format and no screen. This file, `decide`, `policy`,
+//! `work` and `consumers` do not know the store either.
 
 pub mod apply;
 pub mod consumers;
@@ -25,6 +26,7 @@ pub mod policy;
 pub mod presence;
 pub mod run;
 pub mod windows;
+pub mod work;
 
 pub use apply::{apply, update_status};
 pub(crate) use phrase::{moment, span};

@@ -33,6 +33,8 @@ use record::Record;
 use registry::{Claim, FolderState, Judged, Registry};
 use scope::{Relation, Scope};
 
+use crate::lifecycle::work::Written;
+
 /// Bounds of one look. Time is bounded by them: nothing here waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -61,9 +63,9 @@ pub struct Session {
     pub native_id: String,
     /// Its working directory.
     pub cwd: Option<String>,
-    /// Its own turn is open.
-    pub turn_open: bool,
-    /// Its newest activity, ms.
+    /// What its transcript says of the work on it.
+    pub written: Written,
+    /// Its newest activity, sub-agents' too, ms.
     pub last_activity_ms: Option<i64>,
     /// Its agent keeps the registry.
     pub in_registry: bool,
@@ -100,7 +102,7 @@ pub struct Request<'a> {
     pub sessions: &'a [Session],
 }
 
-/// A process says that it works on the open turn of a session: a sign of life, now.
+/// A process says that it works on a session: a sign of life, now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Working {
     /// Its pid.

@@ -19,16 +19,18 @@ use crate::compaction::{Bracket, Fold};
 use crate::lifecycle::known::Process;
 use crate::lifecycle::presence::{Answers, Trust, presence};
 use crate::lifecycle::run;
+use crate::lifecycle::work::Written;
 use crate::liveness::hooks::Inbox;
 use crate::liveness::locks::{Locks, Observed, codex_lock, dsh_lock};
 use crate::liveness::proc::{Proc, ProcessId, Sight};
 use crate::liveness::programs::{self, Programs};
 use crate::liveness::record::Record;
-use crate::liveness::registry::{self, Registry, Says};
+use crate::liveness::registry::{self, Entry, Registry, Says};
 use crate::liveness::{Child, Limits, Note, Observation, Request, Session, observe};
 use crate::mirror::discover::Root;
 use crate::source::Agent;
 use crate::store::evidence::{self, Candidate, Evidence, Named};
+use crate::store::query;
 use crate::store::runs::{self, RunRow};
 use crate::store::{self, Store, sessions};
 use inbox::Waits;
@@ -208,6 +210,7 @@ impl Probe {
         for candidate in candidates {
             asked.extend(self.asked(store, candidate)?);
         }
+        with_children_at_work(store, &mut asked, &question.named)?;
         let ids: Vec<i64> = asked.iter().map(|asked| asked.session.id).collect();
         let (mut stored, runs) = store.read(|tx| {
             Ok((evidence::of_sessions(tx, &ids)?, runs::of_sessions(tx, host, &ids)?))
@@ -235,8 +238,11 @@ impl Probe {
     fn named(&self, registry: &Registry) -> Named {
         let ids = registry.entries.iter().filter_map(|entry| entry.session_id.clone());
         let busy = registry.entries.iter().filter(|entry| entry.status == Some(Says::Busy));
+        let headless = |entry: &&Entry| entry.status.is_none() && entry.is_sdk();
+        let working = busy.clone().chain(registry.entries.iter().filter(headless));
         let mut named = Named {
             claude: ids.collect(),
+            claude_working: working.filter_map(|entry| entry.session_id.clone()).collect(),
             // One of these may be what a busy entry really works on.
             claude_active_after_ms: busy.filter_map(|entry| entry.status_updated_ms).min(),
             ..self.held.clone()
@@ -252,7 +258,11 @@ impl Probe {
             id: candidate.id,
             native_id: candidate.native_id,
             cwd: candidate.cwd,
-            turn_open: candidate.turn_open,
+            written: Written {
+                turn_open: candidate.turn_open,
+                child_turn_open: false,
+                last_ms: candidate.own_activity_ms,
+            },
             last_activity_ms: candidate.last_activity_ms,
             in_registry: agent == Agent::Claude,
             locks: Vec::new(),
@@ -406,6 +416,29 @@ impl Asked {
             });
         }
     }
+}
+
+/// Learns of the sub-agents of those that a process may be at work on, where their own turn does not
+/// tell already.
+fn with_children_at_work(
+    store: &mut Store,
+    asked: &mut [Asked],
+    named: &Named,
+) -> store::Result<()> {
+    let may_work = |asked: &&mut Asked| {
+        let named = || named.claude_working.contains(&asked.session.native_id);
+        asked.session.in_registry && !asked.session.written.turn_open && named()
+    };
+    let mut resting: Vec<&mut Asked> = asked.iter_mut().filter(may_work).collect();
+    if resting.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<i64> = resting.iter().map(|asked| asked.session.id).collect();
+    let at_work = store.read(|tx| query::with_open_children(tx, &ids))?;
+    for asked in &mut resting {
+        asked.session.written.child_turn_open = at_work.contains(&asked.session.id);
+    }
+    Ok(())
 }
 
 /// The folder of the locks of a Codex home.

@@ -25,7 +25,7 @@ pub struct Known {
     pub own_activity_ms: Option<i64>,
     /// Newest activity of its sub-agents, ms.
     pub child_activity_ms: Option<i64>,
-    /// Last activity, or a later moment at which a process worked on its open turn, ms.
+    /// Last activity, or a later moment at which a process worked on it, ms.
     pub sign_of_life_ms: i64,
     /// What shows that it ended; revoked ones too.
     pub ends: Vec<End>,

@@ -3,18 +3,16 @@
 use super::decide::{End, Holder, Known};
 use super::presence::told;
 use super::sign_of_life_ms;
+use super::work::WORKING_MAX_MS;
 use crate::store::evidence::Evidence;
 use crate::store::sessions::SessionRow;
-
-/// A process that says it works is believed this long past the last activity, ms.
-pub const WORKING_MAX_MS: i64 = 12 * 3_600_000;
 
 /// What a look found out about the process of one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Process {
     /// Who has it open.
     pub holder: Holder,
-    /// When it was last seen working on the session's open turn, ms.
+    /// When it was last seen working on the session, ms.
     pub working_ms: Option<i64>,
 }
 

@@ -10,14 +10,13 @@ use super::proc::{Process, ProcessId, Run, Seen};
 use super::record::{Fate, Record, Source};
 use super::registry::{Claim, Entry, Judged, Says};
 use super::{Child, Look, Observation, Probe, Session, Waiting, Working, probe};
+use crate::lifecycle::work::WORKING_MAX_MS;
 
 /// An entry must have named another session for this long, in two looks, ms.
 const MOVED_AFTER_MS: i64 = 2_000;
 /// A process that ends within this after it let go of a lock was on its way out, ms: Codex frees
 /// its lock some seconds before it ends.
 const EXIT_AFTER_FREE_MS: i64 = 60_000;
-/// Nothing counts as at work for longer than this past its last activity, ms.
-const WORKING_MS_MAX: i64 = 12 * 3_600_000;
 
 /// Looks at one session.
 pub(super) fn observe(session: &Session, look: &Look<'_>) -> Observation {
@@ -170,7 +169,7 @@ fn rival<'a>(session: &Session, entry: &Entry, look: &Look<'a>) -> Option<&'a st
     let since_ms = entry.status_updated_ms?;
     let went_on = |at_ms: Option<i64>| at_ms.is_some_and(|at_ms| at_ms > since_ms);
     let doubted = entry.status == Some(Says::Busy)
-        && !session.turn_open
+        && !session.written.turn_open
         && !went_on(session.last_activity_ms)
         && look.registry.is_whole();
     let cwd = entry.cwd.as_deref().or(session.cwd.as_deref()).filter(|_| doubted)?;
@@ -305,7 +304,7 @@ fn elsewhere(session: &Session, record: &Record, process: &Process, look: &Look<
     else {
         return unknown(record, "alive, but its entry names no session", look);
     };
-    if session.turn_open {
+    if session.written.turn_open {
         return unknown(record, "its entry names another session, but the turn is open", look);
     }
     let doubted = |other: &&Session| rival(other, &judged.entry, look).is_some();
@@ -341,10 +340,10 @@ fn without_lock(
     says(record, Fate::Unloaded, why, look.now_ms)
 }
 
-/// A sign of life: a verified process that says it is at work, while the turn is open.
+/// A sign of life: a verified process that says it is at work on this session.
 fn working(session: &Session, records: &[Record], now_ms: i64) -> Option<Working> {
     let quiet_ms = now_ms.saturating_sub(session.last_activity_ms?);
-    if !session.turn_open || quiet_ms > WORKING_MS_MAX {
+    if quiet_ms > WORKING_MAX_MS {
         return None;
     }
     let holds = |record: &&Record| record.source == Source::Registry && record.fate.holds();
@@ -354,16 +353,21 @@ fn working(session: &Session, records: &[Record], now_ms: i64) -> Option<Working
             return None;
         }
         let sdk = record.entrypoint.as_deref().filter(|name| name.starts_with("sdk-"));
-        let why = match (record.says, sdk) {
-            (Some(Says::Busy), _) => format!("pid {pid} says busy, and the turn is open"),
-            (None, Some(name)) if !record.ever_said => {
-                format!("pid {pid} ({name}) is alive, and the turn is open")
-            }
+        let (who, since_ms) = match (record.says, sdk) {
+            (Some(Says::Busy), _) => ("says busy".to_owned(), record.says_since_ms),
+            (None, Some(name)) if !record.ever_said => (format!("({name}) is alive"), None),
             (Some(Says::Shell | Says::Idle | Says::Waiting | Says::Other) | None, _) => {
                 return None;
             }
         };
-        Some(Working { pid, why })
+        let written = session.written;
+        let on = match (written.turn_open, written.child_turn_open) {
+            (true, _) => "and the turn is open",
+            (false, true) => "and a sub-agent's turn is open",
+            (false, false) => "since after the last record",
+        };
+        let why = format!("pid {pid} {who}, {on}");
+        written.busy_is_work(since_ms).then_some(Working { pid, why })
     })
 }
 

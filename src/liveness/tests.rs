@@ -31,7 +31,7 @@ impl World {
             id: i64::try_from(self.sessions.len()).unwrap(),
             native_id: name.to_owned(),
             cwd: Some("/w".to_owned()),
-            turn_open,
+            written: Written { turn_open, child_turn_open: false, last_ms: Some(NOW_MS - HOUR_MS) },
             last_activity_ms: Some(NOW_MS - HOUR_MS),
             in_registry: true,
             ..Session::default()
@@ -363,7 +363,7 @@ fn a_process_that_went_on_while_the_turn_is_open_ended_nothing() {
     world.look(NOW_MS + 9_000);
     assert_eq!((world.fates(0), world.end(0)), (vec![Fate::Unknown], None));
     // The two looks are counted from when the turn is open no more.
-    world.sessions[0].turn_open = false;
+    world.sessions[0].written.turn_open = false;
     world.look(NOW_MS + 10_000);
     assert_eq!(world.end(0), None);
     world.look(NOW_MS + 12_000);
@@ -402,7 +402,7 @@ fn a_suspect_entry_neither_holds_nor_works() {
 fn an_entry_is_suspect_only_if_every_part_of_the_rule_holds() {
     let changes: [fn(&mut World); 8] = [
         // The turn of its session is open.
-        |world| world.sessions[0].turn_open = true,
+        |world| world.sessions[0].written.turn_open = true,
         // Its session went on after it.
         |world| world.sessions[0].last_activity_ms = Some(NOW_MS - 30_000),
         // The other was not active after it.
@@ -433,7 +433,7 @@ fn an_entry_is_suspect_only_if_every_part_of_the_rule_holds() {
 fn a_suspect_entry_moves_no_process_to_the_session_it_names() {
     let mut world = suspect_world();
     world.entry(42, 7, "r", json!({"status": "idle"}));
-    world.sessions[1].turn_open = false;
+    world.sessions[1].written.turn_open = false;
     world.look(NOW_MS);
     assert_eq!(world.fates(1), [Fate::Dedicated]);
     world.entry(42, 7, "o", json!({"status": "busy", "statusUpdatedAt": NOW_MS - 60_000}));
@@ -455,7 +455,7 @@ fn only_busy_on_an_open_turn_works_and_not_for_ever() {
     };
     let busy = || json!({"status": "busy"});
     assert!(works(busy(), |_| {}));
-    assert!(!works(busy(), |world| world.sessions[0].turn_open = false));
+    assert!(!works(busy(), |world| world.sessions[0].written.turn_open = false));
     assert!(!works(busy(), |world| world.sessions[0].last_activity_ms = None));
     assert!(works(busy(), |world| {
         world.sessions[0].last_activity_ms = Some(NOW_MS - 12 * HOUR_MS);
@@ -468,6 +468,48 @@ fn only_busy_on_an_open_turn_works_and_not_for_ever() {
     }
     assert!(!works(json!({}), |_| {}));
     assert!(works(json!({"entrypoint": "sdk-cli"}), |_| {}));
+}
+
+/// What says that a process works, or nothing: an entry on a session whose turn is closed.
+fn why_working(more: Value, change: fn(&mut World)) -> Option<String> {
+    let mut world = World::new();
+    world.session("s", false);
+    world.fake.process(42, 7);
+    world.entry(42, 7, "s", more);
+    change(&mut world);
+    world.look(NOW_MS);
+    world.seen(0).working.clone().map(|working| working.why)
+}
+
+#[test]
+fn busy_since_after_the_last_record_works_without_an_open_turn() {
+    let busy_since =
+        |at_ms: i64| why_working(json!({"status": "busy", "statusUpdatedAt": at_ms}), |_| {});
+    let last_ms = NOW_MS - HOUR_MS;
+    assert_eq!(busy_since(last_ms), None);
+    let why = "pid 42 says busy, since after the last record";
+    assert_eq!(busy_since(last_ms + 1).as_deref(), Some(why));
+    // Of another that says nothing nobody knows since when.
+    assert_eq!(why_working(json!({"entrypoint": "sdk-cli"}), |_| {}), None);
+}
+
+#[test]
+fn a_process_works_while_a_sub_agents_turn_is_open() {
+    let child: fn(&mut World) = |world| world.sessions[0].written.child_turn_open = true;
+    let why = "pid 42 says busy, and a sub-agent's turn is open";
+    assert_eq!(why_working(json!({"status": "busy"}), child).as_deref(), Some(why));
+    let why = "pid 42 (sdk-cli) is alive, and a sub-agent's turn is open";
+    assert_eq!(why_working(json!({"entrypoint": "sdk-cli"}), child).as_deref(), Some(why));
+    assert_eq!(why_working(json!({"status": "idle"}), child), None);
+}
+
+#[test]
+fn a_suspect_entry_does_not_work_although_it_is_newer() {
+    let mut world = suspect_world();
+    assert!(world.sessions[0].last_activity_ms < Some(NOW_MS - 60_000));
+    world.sessions[0].written.last_ms = world.sessions[0].last_activity_ms;
+    world.look(NOW_MS);
+    assert_eq!((world.fates(0), world.seen(0).working.clone()), (vec![Fate::Suspect], None));
 }
 
 #[test]

@@ -173,6 +173,8 @@ pub struct Candidate {
     pub cwd: Option<String>,
     /// Newest activity, sub-agents' too, ms.
     pub last_activity_ms: Option<i64>,
+    /// Its own newest activity, else its start, ms.
+    pub own_activity_ms: Option<i64>,
     /// What its log says of its brackets (JSON of `compaction::Fold`), of agents that have any.
     pub brackets: Option<String>,
 }
@@ -182,6 +184,8 @@ pub struct Candidate {
 pub struct Named {
     /// Native ids that entries of Claude's registry name.
     pub claude: Vec<String>,
+    /// Those of them of which an entry says or may mean that it is at work.
+    pub claude_working: Vec<String>,
     /// Native ids of Codex threads whose locks are held.
     pub codex: Vec<String>,
     /// Row ids.
@@ -216,7 +220,8 @@ const CANDIDATES: &str = "WITH wanted(id) AS (
             CASE WHEN json_valid(s.facts) THEN json_extract(s.facts, '$.turn') = 'open' END,
             CASE WHEN json_valid(s.facts) THEN json_extract(s.facts, '$.cwd') END,
             CASE WHEN s.agent = 'dsh' AND json_valid(s.facts)
-                THEN json_extract(s.facts, '$.compaction') END
+                THEN json_extract(s.facts, '$.compaction') END,
+            s.own_clock_ms
         FROM wanted w JOIN sessions s ON s.id = w.id
         WHERE s.nested = 0 AND s.host = ?5 ORDER BY s.id";
 
@@ -239,6 +244,7 @@ pub fn candidates(tx: &Tx<'_>, host: &str, named: &Named) -> Result<Vec<Candidat
                 turn_open: turn_open.unwrap_or(false),
                 cwd: row.get(5)?,
                 brackets: row.get(6)?,
+                own_activity_ms: row.get(7)?,
             })
         })?
         .collect::<rusqlite::Result<_>>()?;

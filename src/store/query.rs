@@ -14,7 +14,7 @@ pub use messages::{MessageRow, messages};
 pub use names::{names, titles};
 pub use sessions::{
     IdRow, KinRow, SessionRow, Sessions, VerdictRow, Wanted, damaged, ids, kin, sessions,
-    unacknowledged_ends,
+    unacknowledged_ends, with_open_children,
 };
 
 pub use crate::source::facts::{Facts, OpenCall};

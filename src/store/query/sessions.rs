@@ -224,6 +224,28 @@ pub fn kin(tx: &Tx<'_>, live_from_ms: i64) -> Result<Vec<KinRow>> {
     Ok(rows)
 }
 
+/// Those of these sessions of which a sub-agent, at any depth, has an open turn.
+pub fn with_open_children(tx: &Tx<'_>, ids: &[i64]) -> Result<HashSet<i64>> {
+    let mut statement = tx.0.prepare_cached(OPEN_CHILDREN)?;
+    let ids = serde_json::Value::from(ids).to_string();
+    let rows = statement.query_map([ids], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    Ok(rows)
+}
+
+/// By the index of parents; the depth is bounded, for a chain of parents may be a circle.
+const OPEN_CHILDREN: &str = "WITH RECURSIVE below(root, agent, host, native, id, depth) AS (
+        SELECT id, agent, host, native_id, id, 0 FROM sessions
+            WHERE id IN (SELECT value FROM json_each(?1))
+        UNION
+        SELECT b.root, c.agent, c.host, c.native_id, c.id, b.depth + 1
+            FROM below b JOIN sessions c INDEXED BY sessions_parent
+                ON c.agent = b.agent AND c.parent_native_id = b.native AND c.host = b.host
+                AND c.parent_native_id <> ''
+            WHERE b.depth < 32)
+    SELECT DISTINCT b.root FROM below b JOIN sessions s ON s.id = b.id
+    WHERE b.depth > 0 AND s.kind = 'subagent'
+        AND json_valid(s.facts) AND json_extract(s.facts, '$.turn') = 'open'";
+
 /// Answered from one index alone: a parent of the top level first, else a nested one.
 const KIN: &str = "SELECT c.id,
         COALESCE(
@@ -320,5 +342,37 @@ mod tests {
             let indexed = step.contains("sessions_nested") || step.contains("sessions_top");
             assert!(indexed, "{steps:?}");
         }
+    }
+
+    #[test]
+    fn a_sub_agents_open_turn_is_found_at_any_depth_and_through_a_circle() {
+        let mut store = Store::in_memory(1).unwrap();
+        let rows = [
+            (1, "a", "", "main", "closed"),
+            (2, "b", "a", "subagent", "closed"),
+            (3, "c", "b", "subagent", "open"),
+            (4, "d", "", "main", "open"),
+            (5, "e", "d", "subagent", "closed"),
+            (6, "f", "g", "subagent", "closed"),
+            (7, "g", "f", "subagent", "open"),
+            (8, "h", "", "main", "closed"),
+            (9, "i", "h", "internal", "open"),
+        ];
+        store
+            .write(|tx| {
+                for (id, native, parent, kind, turn) in rows {
+                    tx.0.execute(
+                        "INSERT INTO sessions (id, root_id, agent, native_id, parent_native_id, kind, nested,
+                            host, facts)
+                         VALUES (?1, 1, 'claude', ?2, ?3, ?4, ?3 <> '', 'here',
+                            json_object('turn', ?5))",
+                        (id, native, parent, kind, turn),
+                    )?;
+                }
+                Ok(())
+            })
+            .unwrap();
+        let found = store.read(|tx| with_open_children(tx, &[1, 4, 6, 8])).unwrap();
+        assert_eq!(found, HashSet::from([1, 6]));
     }
 }
