@@ -260,8 +260,8 @@ impl Probe {
             cwd: candidate.cwd,
             written: Written {
                 turn_open: candidate.turn_open,
-                child_turn_open: false,
                 last_ms: candidate.own_activity_ms,
+                ..Written::default()
             },
             last_activity_ms: candidate.last_activity_ms,
             in_registry: agent == Agent::Claude,

@@ -102,12 +102,52 @@ fn fate(row: &Evidence, trust: Trust<'_>) -> Option<Fate> {
     })
 }
 
+/// What a live process of Claude's registry says it does, the word that counts first last: of
+/// several processes on one session one that waits is what a human must know, then one that works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Word {
+    /// Nothing to do.
+    Idle,
+    /// The turn is over, a shell behind it still runs.
+    Shell,
+    /// At work.
+    Busy,
+    /// It asks the user for something.
+    Waiting,
+}
+
+impl Word {
+    /// A menu that the person opened (`dialog open`) asks nobody, and says nothing of the work.
+    fn of(row: &Evidence) -> Option<Self> {
+        match row.state.as_deref()? {
+            "idle" => Some(Self::Idle),
+            "shell" => Some(Self::Shell),
+            "busy" => Some(Self::Busy),
+            "waiting" if row.waits_for.as_deref() != Some("dialog open") => Some(Self::Waiting),
+            _ => None,
+        }
+    }
+}
+
+/// The word that counts, of the processes that have one session open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Said {
+    /// The word.
+    pub word: Word,
+    /// Since when, ms.
+    pub since_ms: Option<i64>,
+    /// More than one process has the session open.
+    pub one_of_several: bool,
+}
+
 /// What somebody waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
     /// In its own words: `permission prompt`, `input needed`; of a hook the tool, or the kind of
     /// notification.
     pub what: Option<String>,
+    /// Since when, ms.
+    pub since_ms: Option<i64>,
     /// Who says so: `registry` or `hook`.
     pub source: &'static str,
 }
@@ -143,6 +183,8 @@ pub struct Presence {
     pub shown: Option<Shown>,
     /// Who has it open.
     pub holder: Holder,
+    /// What a live process says it does.
+    pub said: Option<Said>,
     /// A live process or a hook says that the user is wanted.
     pub wait: Option<Wait>,
     /// A compaction runs.
@@ -169,37 +211,71 @@ pub fn presence(
 ) -> Presence {
     let seen: Vec<(Fate, &Evidence)> =
         rows.iter().filter_map(|row| Some((fate(row, trust)?, row))).collect();
-    let Some((best, row)) = seen.iter().max_by_key(|(fate, row)| (*fate, row.started_ms)) else {
+    let Some(best) = seen.iter().map(|(fate, _)| *fate).max() else {
         let hooks = Hooks { rows, answers, registry: None };
         let (wait, compacting) = (hooks.wait(), hooks.compacting(in_registry));
         return Presence { wait, compacting, ..Presence::default() };
     };
     let unclear = seen.iter().any(|(fate, _)| *fate == Fate::Unclear);
-    let holds = *best >= Fate::Shared;
+    let holds = best >= Fate::Shared;
     let alive = if holds { Some(true) } else { (!unclear).then_some(false) };
-    let pid = row.pid.unwrap_or_default();
-    let holder = match best {
+    let registry = speaker(&seen);
+    let hooks = Hooks { rows, answers, registry };
+    let said = registry.and_then(|row| {
+        let one_of_several = speakers(&seen).nth(1).is_some();
+        Some(Said { word: Word::of(row)?, since_ms: row.state_ms, one_of_several })
+    });
+    let waits = registry.filter(|row| Word::of(row) == Some(Word::Waiting));
+    let wait = waits.map(|row| Wait {
+        what: row.waits_for.clone(),
+        since_ms: row.state_ms,
+        source: "registry",
+    });
+    let compacting = if alive == Some(false) { None } else { hooks.compacting(in_registry) };
+    Presence {
+        alive,
+        shown: shown(&seen),
+        holder: holder(&seen, best, unclear),
+        said,
+        wait: wait.or_else(|| hooks.wait()),
+        compacting,
+    }
+}
+
+/// Live processes of the registry that say what they do.
+fn speakers<'e>(seen: &[(Fate, &'e Evidence)]) -> impl Iterator<Item = &'e Evidence> {
+    let live = seen.iter().filter(|(fate, _)| *fate >= Fate::Shared).map(|(_, row)| *row);
+    live.filter(|row| row.source == "registry" && row.state.is_some())
+}
+
+/// The one whose word counts.
+fn speaker<'e>(seen: &[(Fate, &'e Evidence)]) -> Option<&'e Evidence> {
+    speakers(seen).max_by_key(|row| (Word::of(row), row.state_ms))
+}
+
+/// The process to show: one that holds the session before all others, of those by its word.
+fn shown(seen: &[(Fate, &Evidence)]) -> Option<Shown> {
+    let holds = |fate: Fate| fate >= Fate::Shared;
+    let weight = |(fate, row): &&(Fate, &Evidence)| {
+        (holds(*fate), Word::of(row).filter(|_| holds(*fate)), *fate, row.started_ms)
+    };
+    let (fate, row) = seen.iter().max_by_key(weight)?;
+    Some(Shown {
+        pid: row.pid,
+        state: row.state.clone().filter(|_| holds(*fate)),
+        source: source_word(&row.source),
+    })
+}
+
+fn holder(seen: &[(Fate, &Evidence)], best: Fate, unclear: bool) -> Holder {
+    let of_best = seen.iter().filter(|(fate, _)| *fate == best);
+    let row = of_best.max_by_key(|(_, row)| row.started_ms);
+    let pid = row.and_then(|(_, row)| row.pid).unwrap_or_default();
+    match best {
         Fate::Dedicated => Holder::Dedicated { pid },
         Fate::Shared => Holder::Shared { pid },
         Fate::Left | Fate::Disproved if !unclear => Holder::Nobody,
         Fate::Left | Fate::Disproved | Fate::Unclear => Holder::Unknown,
-    };
-    let live = || seen.iter().filter(|(fate, _)| *fate >= Fate::Shared).map(|(_, row)| *row);
-    let registry = live().find(|row| row.source == "registry" && row.state.is_some());
-    let hooks = Hooks { rows, answers, registry };
-    let waits = live().find(|row| row.state.as_deref() == Some("waiting"));
-    let wait = waits.map(|row| Wait { what: row.waits_for.clone(), source: "registry" });
-    let compacting = if alive == Some(false) { None } else { hooks.compacting(in_registry) };
-    Presence {
-        alive,
-        shown: Some(Shown {
-            pid: row.pid,
-            state: row.state.clone().filter(|_| holds),
-            source: source_word(&row.source),
-        }),
-        holder,
-        wait: wait.or_else(|| hooks.wait()),
-        compacting,
     }
 }
 
@@ -261,10 +337,14 @@ impl Hooks<'_> {
         let newest = self.events().filter(wants).map(|row| row.last_ms).max()?;
         // The registry is told at once too: what it says since then is newer.
         let gone_on = self.registry.is_some_and(|row| {
-            row.state.as_deref() != Some("waiting") && row.state_ms.is_some_and(|at| at > newest)
+            Word::of(row) != Some(Word::Waiting) && row.state_ms.is_some_and(|at| at > newest)
         });
         let stands = self.stands(newest, &OVER) && !gone_on;
-        asked.filter(|_| stands).map(|row| Wait { what: row.waits_for.clone(), source: "hook" })
+        asked.filter(|_| stands).map(|row| Wait {
+            what: row.waits_for.clone(),
+            since_ms: Some(row.last_ms),
+            source: "hook",
+        })
     }
 
     fn compacting(&self, in_registry: bool) -> Option<Compacting> {

@@ -17,12 +17,18 @@ pub struct Written {
     pub child_turn_open: bool,
     /// Its own newest activity, ms.
     pub last_ms: Option<i64>,
+    /// More than one live process has it open: of their turns the transcript tells only whose came
+    /// last, and the last record may be the other's.
+    pub several_writers: bool,
 }
 
 impl Written {
     /// A process that has said *busy* since then works on this session.
     pub fn busy_is_work(self, since_ms: Option<i64>) -> bool {
-        self.turn_open || self.child_turn_open || self.is_older_than(since_ms)
+        self.turn_open
+            || self.child_turn_open
+            || self.several_writers
+            || self.is_older_than(since_ms)
     }
 
     /// A process that has said *idle* or *shell* since then rests, although a turn looks open.
@@ -42,10 +48,15 @@ mod tests {
     use rstest::rstest;
 
     const LAST_MS: i64 = 1_000;
-    const CLOSED: Written =
-        Written { turn_open: false, child_turn_open: false, last_ms: Some(LAST_MS) };
+    const CLOSED: Written = Written {
+        turn_open: false,
+        child_turn_open: false,
+        last_ms: Some(LAST_MS),
+        several_writers: false,
+    };
     const OPEN: Written = Written { turn_open: true, ..CLOSED };
     const CHILD: Written = Written { child_turn_open: true, ..CLOSED };
+    const SHARED: Written = Written { several_writers: true, ..CLOSED };
     const UNDATED: Written = Written { last_ms: None, ..CLOSED };
 
     #[rstest]
@@ -56,6 +67,7 @@ mod tests {
     #[case::in_a_turn(OPEN, Some(0), true)]
     #[case::in_a_turn_at_no_time(OPEN, None, true)]
     #[case::in_a_sub_agents_turn(CHILD, Some(0), true)]
+    #[case::beside_another_process(SHARED, Some(0), true)]
     fn busy(#[case] written: Written, #[case] since_ms: Option<i64>, #[case] works: bool) {
         assert_eq!(written.busy_is_work(since_ms), works);
     }

@@ -10,7 +10,7 @@ use super::proc::{Process, ProcessId, Run, Seen};
 use super::record::{Fate, Record, Source};
 use super::registry::{Claim, Entry, Judged, Says};
 use super::{Child, Look, Observation, Probe, Session, Waiting, Working, probe};
-use crate::lifecycle::work::WORKING_MAX_MS;
+use crate::lifecycle::work::{WORKING_MAX_MS, Written};
 
 /// An entry must have named another session for this long, in two looks, ms.
 const MOVED_AFTER_MS: i64 = 2_000;
@@ -117,10 +117,10 @@ fn registry_records(session: &Session, look: &Look<'_>) -> Vec<Record> {
     }
     let named = look.by_session.get(session.native_id.as_str());
     let named = named.into_iter().flatten();
-    named.filter_map(|judged| registry_record(session, judged, look)).collect()
+    named.map(|judged| registry_record(session, judged, look)).collect()
 }
 
-fn registry_record(session: &Session, judged: &Judged, look: &Look<'_>) -> Option<Record> {
+fn registry_record(session: &Session, judged: &Judged, look: &Look<'_>) -> Record {
     let entry = &judged.entry;
     let start_ticks = entry.proc_start.as_deref().and_then(|text| text.parse().ok());
     let process = ProcessId { pid: entry.pid, start_ticks };
@@ -130,10 +130,10 @@ fn registry_record(session: &Session, judged: &Judged, look: &Look<'_>) -> Optio
     match &judged.claim {
         Claim::Unknown => {
             let record = Record { run: None, says: None, ..record };
-            Some(says(&record, Fate::Unknown, why, look.now_ms))
+            says(&record, Fate::Unknown, why, look.now_ms)
         }
-        Claim::Disproved if record.was_verified() => Some(gone(session, &record, look)),
-        Claim::Disproved => Some(says(&record, Fate::Disproved, why, look.now_ms)),
+        Claim::Disproved if record.was_verified() => gone(session, &record, look),
+        Claim::Disproved => says(&record, Fate::Disproved, why, look.now_ms),
         Claim::Proven(process) => {
             let record = with_entry(&record, entry);
             if let Some(rival) = rival(session, entry, look) {
@@ -143,10 +143,10 @@ fn registry_record(session: &Session, judged: &Judged, look: &Look<'_>) -> Optio
                     entry.pid
                 );
                 let doubted = Record { run: Some(process.run), ..record };
-                return Some(says(&doubted, Fate::Suspect, why, look.now_ms));
+                return says(&doubted, Fate::Suspect, why, look.now_ms);
             }
             let record = verified(&record, process, look);
-            Some(says(&record, Fate::Dedicated, why, look.now_ms))
+            says(&record, Fate::Dedicated, why, look.now_ms)
         }
     }
 }
@@ -347,6 +347,8 @@ fn working(session: &Session, records: &[Record], now_ms: i64) -> Option<Working
         return None;
     }
     let holds = |record: &&Record| record.source == Source::Registry && record.fate.holds();
+    let several_writers = records.iter().filter(holds).count() > 1;
+    let written = Written { several_writers, ..session.written };
     records.iter().filter(holds).find_map(|record| {
         let pid = record.process.pid;
         if !record.run.is_some_and(Run::can_work) {
@@ -360,11 +362,11 @@ fn working(session: &Session, records: &[Record], now_ms: i64) -> Option<Working
                 return None;
             }
         };
-        let written = session.written;
-        let on = match (written.turn_open, written.child_turn_open) {
-            (true, _) => "and the turn is open",
-            (false, true) => "and a sub-agent's turn is open",
-            (false, false) => "since after the last record",
+        let on = match (written.turn_open, written.child_turn_open, several_writers) {
+            (true, _, _) => "and the turn is open",
+            (false, true, _) => "and a sub-agent's turn is open",
+            (false, false, true) => "and another process writes here too",
+            (false, false, false) => "since after the last record",
         };
         let why = format!("pid {pid} {who}, {on}");
         written.busy_is_work(since_ms).then_some(Working { pid, why })

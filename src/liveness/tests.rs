@@ -31,7 +31,7 @@ impl World {
             id: i64::try_from(self.sessions.len()).unwrap(),
             native_id: name.to_owned(),
             cwd: Some("/w".to_owned()),
-            written: Written { turn_open, child_turn_open: false, last_ms: Some(NOW_MS - HOUR_MS) },
+            written: Written { turn_open, last_ms: Some(NOW_MS - HOUR_MS), ..Written::default() },
             last_activity_ms: Some(NOW_MS - HOUR_MS),
             in_registry: true,
             ..Session::default()
@@ -501,6 +501,17 @@ fn a_process_works_while_a_sub_agents_turn_is_open() {
     let why = "pid 42 (sdk-cli) is alive, and a sub-agent's turn is open";
     assert_eq!(why_working(json!({"entrypoint": "sdk-cli"}), child).as_deref(), Some(why));
     assert_eq!(why_working(json!({"status": "idle"}), child), None);
+}
+
+#[test]
+fn of_two_processes_the_busy_one_works_whatever_the_other_wrote_last() {
+    let second: fn(&mut World) = |world| {
+        world.fake.process(43, 8);
+        world.entry(43, 8, "s", json!({"status": "idle"}));
+    };
+    let busy = json!({"status": "busy", "statusUpdatedAt": NOW_MS - 2 * HOUR_MS});
+    let why = "pid 42 says busy, and another process writes here too";
+    assert_eq!(why_working(busy, second).as_deref(), Some(why));
 }
 
 #[test]

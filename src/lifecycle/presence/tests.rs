@@ -86,9 +86,60 @@ fn what_is_believed_elsewhere(
 fn a_live_process_that_waits_says_for_what() {
     let what = Some("input needed".to_owned());
     let waiting = Evidence { waits_for: what.clone(), ..busy("waiting") };
-    assert_eq!(fresh(std::slice::from_ref(&waiting)).wait, Some(Wait { what, source: "registry" }));
+    let wait = Wait { what, since_ms: Some(NOW), source: "registry" };
+    assert_eq!(fresh(std::slice::from_ref(&waiting)).wait, Some(wait));
     let left = Evidence { says: "gone".to_owned(), ..waiting };
     assert_eq!(fresh(&[left]).wait, None);
+}
+
+#[rstest]
+#[case::one_works(&["idle", "busy", "idle"], Some(Word::Busy), "busy")]
+#[case::one_waits(&["busy", "waiting", "idle"], Some(Word::Waiting), "waiting")]
+#[case::a_shell_behind_one(&["idle", "shell"], Some(Word::Shell), "shell")]
+#[case::nobody_works(&["idle", "idle"], Some(Word::Idle), "idle")]
+#[case::a_word_of_the_future(&["dreaming", "idle"], Some(Word::Idle), "idle")]
+#[case::stopped(&["stopped"], None, "stopped")]
+fn of_several_processes_the_word_that_counts(
+    #[case] states: &[&str],
+    #[case] word: Option<Word>,
+    #[case] shown: &str,
+) {
+    let of = |(at, state): (usize, &&str)| {
+        let pid = u32::try_from(at).unwrap();
+        let started_ms = Some(NOW + i64::from(pid));
+        Evidence { pid: Some(pid), started_ms, subject: pid.to_string(), ..busy(state) }
+    };
+    let rows: Vec<Evidence> = states.iter().enumerate().map(of).collect();
+    let seen = fresh(&rows);
+    assert_eq!(seen.said.map(|said| said.word), word);
+    assert_eq!(seen.said.is_some_and(|said| said.one_of_several), states.len() > 1);
+    let pid = states.iter().rposition(|state| *state == shown);
+    let pid = pid.map(|at| u32::try_from(at).unwrap());
+    let process = seen.shown.unwrap();
+    assert_eq!((process.state.as_deref(), process.pid), (Some(shown), pid.or(process.pid)));
+}
+
+#[test]
+fn of_the_dead_no_word_counts() {
+    let dead = Evidence { says: "gone".to_owned(), ..busy("busy") };
+    assert_eq!(fresh(&[dead.clone()]).said, None);
+    let seen = fresh(&[dead, busy("idle")]);
+    assert_eq!(seen.said.map(|said| (said.word, said.one_of_several)), Some((Word::Idle, false)));
+    assert_eq!(seen.shown.unwrap().state.as_deref(), Some("idle"));
+    let stale = presence(&[busy("busy")], Trust::Stale, Answers::default(), true);
+    assert_eq!(stale.said, None);
+}
+
+#[test]
+fn a_menu_that_the_person_opened_asks_nobody() {
+    let menu = Evidence { waits_for: Some("dialog open".to_owned()), ..busy("waiting") };
+    let seen = fresh(std::slice::from_ref(&menu));
+    assert_eq!((seen.wait, seen.said), (None, None));
+    assert_eq!(seen.shown.unwrap().state.as_deref(), Some("waiting"));
+    let seen = fresh(&[menu.clone(), busy("busy")]);
+    assert_eq!(seen.said.map(|said| said.word), Some(Word::Busy));
+    // What was asked before it was opened is answered: one dialog is open at a time.
+    assert_eq!(fresh(&[hook("PermissionRequest", 5_000), menu]).wait, None);
 }
 
 #[rstest]
@@ -117,7 +168,7 @@ fn a_permission_hook_stands_until_something_answers_it(
     let at = |moment: Option<i64>| moment.map(|at| NOW + at);
     let answers = Answers { activity_ms: at(activity), settled_ms: at(settled) };
     let seen = presence(&rows, Trust::Stale, answers, false);
-    let wait = Wait { what: Some("Bash".to_owned()), source: "hook" };
+    let wait = Wait { what: Some("Bash".to_owned()), since_ms: Some(NOW), source: "hook" };
     assert_eq!(seen.wait, stands.then_some(wait));
     assert_eq!(seen.alive, None, "a hook shows no process");
 }
