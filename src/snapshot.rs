@@ -23,6 +23,7 @@ mod resolve;
 mod rows;
 mod session;
 pub mod sort;
+mod waiting;
 mod why;
 
 pub use crate::lifecycle::{Basis, Status, Windows};
@@ -74,6 +75,10 @@ pub struct Counts {
     pub unchecked: u64,
     /// Needing a human.
     pub attention: u64,
+    /// Live ones at work: a tool, a turn or a compaction runs.
+    pub at_work: u64,
+    /// Live ones whose turn is over: the human's turn.
+    pub your_turn: u64,
 }
 
 /// State of the mirror.
@@ -183,8 +188,10 @@ pub struct Session {
     pub reason: Reason,
     /// What it is doing or waiting for.
     pub phase: Option<Phase>,
-    /// The tool of phase [`Phase::Tool`], and since when, ms.
+    /// The tool of phase [`Phase::Tool`] or [`Phase::ToolGone`], and since when, ms.
     pub tool: Option<(String, Option<i64>)>,
+    /// What it waits for, of a human.
+    pub waiting_for: Option<WaitingFor>,
     /// Needs a human.
     pub attention: bool,
     /// `open`, `closed`, `interrupted`, `none`.
@@ -205,6 +212,8 @@ pub struct Session {
     pub ended_ms: Option<i64>,
     /// The end is not exact.
     pub ended_approximate: bool,
+    /// What it ended in, if that was no good end; stays, whoever has acknowledged it.
+    pub ended_in: Option<EndedIn>,
     /// When a pass last decided on it, ms.
     pub checked_ms: Option<i64>,
     /// Past its deadline and not checked: shown as `was …`.
@@ -269,12 +278,18 @@ pub enum Phase {
     Error,
     /// A call is unanswered.
     Tool,
+    /// A call is unanswered, and the process that could answer it is known to be gone.
+    ToolGone,
     /// A turn is open.
     Working,
+    /// A turn is open, and the process that could go on is known to be gone.
+    WorkingGone,
     /// Its tail looks as if it had been left.
     ProbablyLeft,
     /// The turn is over.
     YourTurn,
+    /// A sub-agent has finished.
+    Returned,
 }
 
 impl Phase {
@@ -287,9 +302,67 @@ impl Phase {
             Self::Question => "question",
             Self::Error => "error",
             Self::Tool => "tool",
+            Self::ToolGone => "tool, process gone",
             Self::Working => "working",
+            Self::WorkingGone => "working, process gone",
             Self::ProbablyLeft => "probably left",
             Self::YourTurn => "your turn",
+            Self::Returned => "returned",
+        }
+    }
+}
+
+/// What a session waits for, of a human.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingFor {
+    /// What kind of thing.
+    pub kind: WaitKind,
+    /// The tool that asks, or that is to be allowed.
+    pub tool: Option<String>,
+    /// Since when, ms.
+    pub since_ms: Option<i64>,
+}
+
+/// What kind of thing a session waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WaitKind {
+    /// Leave to do something.
+    Approval,
+    /// The answer to a question.
+    Question,
+    /// A yes or no to a plan.
+    Plan,
+    /// Something to be typed; what is asked is not known.
+    Input,
+}
+
+impl WaitKind {
+    /// The word in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Approval => "approval",
+            Self::Question => "question",
+            Self::Plan => "plan",
+            Self::Input => "input",
+        }
+    }
+}
+
+/// What a session ended in, where that was no good end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EndedIn {
+    /// Its turn was open.
+    Turn,
+    /// Its last turn failed.
+    Error,
+}
+
+impl EndedIn {
+    /// The word in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Turn => "turn",
+            Self::Error => "error",
         }
     }
 }

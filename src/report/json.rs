@@ -50,6 +50,8 @@ struct CountsOut {
     other: u64,
     unchecked: u64,
     attention: u64,
+    at_work: u64,
+    your_turn: u64,
 }
 
 #[derive(Serialize)]
@@ -112,6 +114,8 @@ pub fn snapshot(out: &mut dyn io::Write, snapshot: &Snapshot) -> io::Result<()> 
             other: counts.other,
             unchecked: counts.unchecked,
             attention: counts.attention,
+            at_work: counts.at_work,
+            your_turn: counts.your_turn,
         },
         mirror: MirrorOut {
             writer: mirror.writer,

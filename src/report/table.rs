@@ -19,7 +19,7 @@ use std::io;
 use super::grid::{Cell, Column, Line, Paint, Side, across, render};
 use super::{Glyphs, Style, words};
 use crate::snapshot::sort::{Group, group};
-use crate::snapshot::{Phase, RootState, Session, Snapshot, Windows, age};
+use crate::snapshot::{EndedIn, Phase, RootState, Session, Snapshot, Windows, age};
 use crate::text;
 
 pub use panes::{audit, compactions, ledger, transition};
@@ -191,14 +191,17 @@ pub(super) fn doing(session: &Session, now_ms: i64, glyphs: Glyphs) -> String {
         None => glyphs.unknown().to_owned(),
         Some(Phase::Ended) => return ended(session),
         Some(Phase::Tool) => tool(session, now_ms),
+        Some(Phase::ToolGone) => format!("{}, process gone", tool(session, now_ms)),
         Some(
             phase @ (Phase::Compacting
             | Phase::NeedsApproval
             | Phase::Question
             | Phase::Error
             | Phase::Working
+            | Phase::WorkingGone
             | Phase::ProbablyLeft
-            | Phase::YourTurn),
+            | Phase::YourTurn
+            | Phase::Returned),
         ) => phase.word().to_owned(),
     }];
     let compaction = &session.compaction;
@@ -229,10 +232,11 @@ fn ended(session: &Session) -> String {
         let pid = session.process.pid.map_or_else(String::new, |pid| format!(" in pid {pid}"));
         return format!("open again{pid}, nothing said yet");
     }
-    if session.notices.iter().any(|notice| notice.code == "ended_in_turn") {
-        return format!("ended in turn, {basis}");
+    match session.ended_in {
+        Some(EndedIn::Turn) => format!("ended in turn, {basis}"),
+        Some(EndedIn::Error) => format!("ended in error, {basis}"),
+        None => format!("ended, {basis}"),
     }
-    format!("ended, {basis}")
 }
 
 /// Context used: a share where the window is known, else tokens.

@@ -1,19 +1,20 @@
-//! Whether a session needs a human.
+//! Whether a session needs a human, and how urgently.
 //!
 //! Decisions where the design is silent:
 //!
-//! - *Ended inside a turn* is news like an entry of the ledger, and stands and falls with one: an
-//!   admission (history from before the store) raises nothing, or a first run would cry over years
-//!   of old sessions; an acknowledgement by `operator` settles it.
-//! - Its 24 hours count from the transition, not from the end: an end by silence is a day old when
-//!   it is written.
+//! - A bad end (inside a turn, or in an error) is news like an entry of the ledger: an
+//!   acknowledgement by `operator` settles it.
+//! - Its 24 hours count from the transition, for an end by silence is a day old when it is written.
+//!   Of an admission, which is history and no transition, they count from the end itself: a first
+//!   run shows the last day's bad ends and does not cry over years of old sessions.
 //! - A row past its deadline claims nothing until it is checked: what was true three days ago must
 //!   not ring a bell today.
+//! - Of a sub-agent whose process is gone nobody is told: its root's end is what counts.
 
-use super::Phase;
+use super::{Phase, Session};
 
-/// How long an end inside a turn asks for attention, ms.
-pub const ENDED_IN_TURN_MS: i64 = 86_400_000;
+/// How long a bad end asks for attention, ms.
+pub const BAD_END_MS: i64 = 86_400_000;
 
 /// All that attention depends on.
 #[expect(clippy::struct_excessive_bools, reason = "a row of the decision table, all independent")]
@@ -21,6 +22,8 @@ pub const ENDED_IN_TURN_MS: i64 = 86_400_000;
 pub struct Stakes {
     /// Its status is running or idle.
     pub live: bool,
+    /// A sub-agent or an internal thread.
+    pub nested: bool,
     /// Past its deadline and not checked.
     pub unchecked: bool,
     /// Its phase.
@@ -29,29 +32,52 @@ pub struct Stakes {
     pub stuck: bool,
     /// A process verified alive says that it waits.
     pub process_waits: bool,
-    /// It ended with its turn open, by a transition that is news, not older than
-    /// [`ENDED_IN_TURN_MS`] and not acknowledged.
-    pub fresh_end_in_turn: bool,
+    /// It ended inside a turn or in an error, not longer than [`BAD_END_MS`] ago, and nobody has
+    /// acknowledged it.
+    pub fresh_bad_end: bool,
 }
 
 /// Whether it needs a human.
 pub fn needs_human(stakes: &Stakes) -> bool {
     let blocked = match stakes.phase {
         Some(Phase::NeedsApproval | Phase::Question | Phase::Error) => true,
+        Some(Phase::ToolGone | Phase::WorkingGone) => !stakes.nested,
         Some(
             Phase::Ended
             | Phase::Compacting
             | Phase::Tool
             | Phase::Working
             | Phase::ProbablyLeft
-            | Phase::YourTurn,
+            | Phase::YourTurn
+            | Phase::Returned,
         )
         | None => false,
     };
     // What a process says is verified now, whatever has become of the row.
     stakes.process_waits
         || (!stakes.unchecked && stakes.live && (blocked || stakes.stuck))
-        || stakes.fresh_end_in_turn
+        || stakes.fresh_bad_end
+}
+
+/// What a session that needs a human needs; the more urgent first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Urgency {
+    /// Somebody waits for an answer, a permission, a yes to a plan.
+    Asked,
+    /// Something went wrong, and the session is still there.
+    Wrong,
+    /// It ended badly.
+    Ended,
+}
+
+/// How urgently a session needs a human; `None` if it does not.
+pub fn urgency(session: &Session) -> Option<Urgency> {
+    let asked = session.waiting_for.is_some();
+    session.attention.then(|| match (asked, session.status.is_terminal()) {
+        (true, _) => Urgency::Asked,
+        (false, false) => Urgency::Wrong,
+        (false, true) => Urgency::Ended,
+    })
 }
 
 #[cfg(test)]
@@ -61,11 +87,12 @@ mod tests {
 
     const LIVE: Stakes = Stakes {
         live: true,
+        nested: false,
         unchecked: false,
         phase: None,
         stuck: false,
         process_waits: false,
-        fresh_end_in_turn: false,
+        fresh_bad_end: false,
     };
     const ENDED: Stakes = Stakes { live: false, phase: Some(Phase::Ended), ..LIVE };
 
@@ -83,7 +110,18 @@ mod tests {
     )]
     #[case::ended(ENDED, false)]
     #[case::ended_but_waiting(Stakes { process_waits: true, ..ENDED }, true)]
-    #[case::ended_in_turn(Stakes { fresh_end_in_turn: true, ..ENDED }, true)]
+    #[case::ended_badly(Stakes { fresh_bad_end: true, ..ENDED }, true)]
+    #[case::gone_in_a_tool(Stakes { phase: Some(Phase::ToolGone), ..LIVE }, true)]
+    #[case::gone_in_a_turn(Stakes { phase: Some(Phase::WorkingGone), ..LIVE }, true)]
+    #[case::gone_but_unchecked(
+        Stakes { unchecked: true, phase: Some(Phase::ToolGone), ..LIVE }, false
+    )]
+    #[case::a_sub_agent_is_gone(
+        Stakes { nested: true, phase: Some(Phase::WorkingGone), ..LIVE }, false
+    )]
+    #[case::a_sub_agent_has_returned(
+        Stakes { nested: true, phase: Some(Phase::Returned), ..LIVE }, false
+    )]
     fn who_needs_a_human(#[case] stakes: Stakes, #[case] want: bool) {
         assert_eq!(needs_human(&stakes), want);
     }

@@ -26,9 +26,9 @@ pub(super) fn detail_around(tx: &Tx<'_>, row_id: i64, around: &Around) -> Result
     let fold = row.facts().unwrap_or_default().compaction;
     let status = row.verdict.as_ref().map_or(Status::Running, |verdict| verdict.status);
     let evidence = around.bracket_evidence(&row, status, &fold);
-    let Some(session) = load::sessions(vec![row], around).pop() else { return Ok(None) };
+    let Some(session) = load::sessions(tx, vec![row], around)?.pop() else { return Ok(None) };
     let below = query::sessions(tx, Wanted::Ids(around.family.below(row_id)))?;
-    let mut children = load::sessions(below.rows, around);
+    let mut children = load::sessions(tx, below.rows, around)?;
     sort::sort(&mut children);
     Ok(Some(Detail {
         why: why::tried(tx, &session, around)?,

@@ -24,33 +24,50 @@ pub(super) struct Children {
 pub(super) struct Family {
     children: HashMap<i64, Children>,
     below: HashMap<i64, Vec<i64>>,
+    roots: HashMap<i64, i64>,
     orphans: HashSet<i64>,
 }
 
 impl Family {
-    pub(super) fn new(kin: &[KinRow]) -> Self {
+    /// `over`: of these roots, those that have ended or whose process is known to be gone. Nothing
+    /// below them is active.
+    pub(super) fn new(kin: &[KinRow], over: impl FnOnce(&[i64]) -> HashSet<i64>) -> Self {
         let parents: HashMap<i64, i64> =
             kin.iter().filter_map(|row| Some((row.id, row.parent?))).collect();
+        let ancestors = |row: &KinRow| ancestors(row.id, &parents);
+        let mut active: Vec<i64> = kin
+            .iter()
+            .filter(|row| row.active)
+            .filter_map(|row| ancestors(row).last().copied())
+            .collect();
+        active.sort_unstable();
+        active.dedup();
+        let over = if active.is_empty() { HashSet::new() } else { over(&active) };
         let mut family = Self::default();
-        for row in kin.iter().filter(|row| row.subagent) {
+        for row in kin {
+            let above = ancestors(row);
+            let root = above.last().copied();
+            family.roots.extend(root.map(|root| (row.id, root)));
+            if !row.subagent {
+                continue;
+            }
             if row.parent.is_none() {
                 family.orphans.insert(row.id);
             }
-            let mut climbed = vec![row.id];
-            let mut next = row.parent;
-            while let Some(ancestor) = next.filter(|id| !climbed.contains(id)) {
-                if climbed.len() > CLIMB_MAX {
-                    break;
-                }
-                climbed.push(ancestor);
-                next = parents.get(&ancestor).copied();
+            let active = row.active && root.is_none_or(|root| !over.contains(&root));
+            for ancestor in above {
                 let children = family.children.entry(ancestor).or_default();
                 children.all += 1;
-                children.active += u64::from(row.active);
+                children.active += u64::from(active);
                 family.below.entry(ancestor).or_default().push(row.id);
             }
         }
         family
+    }
+
+    /// The root session of a nested row.
+    pub(super) fn root(&self, id: i64) -> Option<i64> {
+        self.roots.get(&id).copied()
     }
 
     /// How many sub-agents a session has.
@@ -76,6 +93,20 @@ impl Family {
     }
 }
 
+/// Who stands above a row, its parent first; each once, for a circle must end.
+fn ancestors(id: i64, parents: &HashMap<i64, i64>) -> Vec<i64> {
+    let mut above = Vec::new();
+    let mut next = parents.get(&id).copied();
+    while let Some(ancestor) = next.filter(|next| *next != id && !above.contains(next)) {
+        if above.len() >= CLIMB_MAX {
+            break;
+        }
+        above.push(ancestor);
+        next = parents.get(&ancestor).copied();
+    }
+    above
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,9 +115,34 @@ mod tests {
         KinRow { id, parent, subagent: true, active }
     }
 
+    fn family(kin: &[KinRow]) -> Family {
+        Family::new(kin, |_| HashSet::new())
+    }
+
+    #[test]
+    fn nothing_below_an_ended_root_is_active() {
+        let kin = [
+            kin(2, Some(1), true),
+            kin(3, Some(2), true),
+            kin(5, Some(4), true),
+            kin(7, Some(6), false),
+        ];
+        let asked = std::cell::RefCell::new(Vec::new());
+        let over = |roots: &[i64]| {
+            asked.borrow_mut().extend_from_slice(roots);
+            HashSet::from([1])
+        };
+        let family = Family::new(&kin, over);
+        assert_eq!(*asked.borrow(), [1, 4], "only roots of the active are asked about");
+        assert_eq!(family.children(1), Children { all: 2, active: 0 });
+        assert_eq!(family.children(2), Children { all: 1, active: 0 });
+        assert_eq!(family.children(4), Children { all: 1, active: 1 });
+        assert_eq!([family.root(3), family.root(5), family.root(1)], [Some(1), Some(4), None]);
+    }
+
     #[test]
     fn a_grandchild_counts_for_every_ancestor() {
-        let family = Family::new(&[kin(2, Some(1), false), kin(3, Some(2), true)]);
+        let family = family(&[kin(2, Some(1), false), kin(3, Some(2), true)]);
         assert_eq!(family.children(1), Children { all: 2, active: 1 });
         assert_eq!(family.children(2), Children { all: 1, active: 1 });
         assert_eq!(family.children(3), Children::default());
@@ -97,7 +153,7 @@ mod tests {
     #[test]
     fn an_orphan_is_known_and_an_internal_thread_is_nobodys_child() {
         let thread = KinRow { id: 7, parent: Some(1), subagent: false, active: true };
-        let family = Family::new(&[kin(5, None, true), kin(6, Some(5), false), thread]);
+        let family = family(&[kin(5, None, true), kin(6, Some(5), false), thread]);
         assert_eq!(family.orphans(), [5]);
         assert!(family.is_orphan(5) && !family.is_orphan(6));
         assert_eq!(family.children(5), Children { all: 1, active: 0 });
@@ -107,7 +163,7 @@ mod tests {
     #[test]
     fn a_circle_ends() {
         let circle = [kin(1, Some(2), true), kin(2, Some(1), true), kin(3, Some(1), false)];
-        let family = Family::new(&circle);
+        let family = family(&circle);
         assert_eq!(family.children(1), Children { all: 2, active: 1 });
         assert_eq!(family.children(2), Children { all: 2, active: 1 });
     }

@@ -1,13 +1,17 @@
 //! Reads a snapshot: a fixed number of statements, whatever the number of sessions.
 
+use std::collections::{HashMap, HashSet};
+
+use super::family::Family;
 use super::session::{Around, session};
 use super::{
     AuditCounts, Beside, LedgerCount, LedgerWhich, Mirror, PANE_ROWS_MAX, Picture, Query, Session,
     Snapshot, attention, filter, rows, sort,
 };
 use crate::lifecycle::presence::Here;
+use crate::store::evidence::{self, Evidence};
 use crate::store::query::{self, SessionRow, Wanted};
-use crate::store::{Result, Tx, evidence, ledger, meta};
+use crate::store::{Result, Tx, ledger, meta};
 
 /// The consumer whose acknowledgements settle what asks for attention.
 pub(super) const OPERATOR: &str = "operator";
@@ -63,18 +67,39 @@ pub fn picture(tx: &Tx<'_>, query: &Query, beside: &Beside, now_ms: i64) -> Resu
 pub(super) fn around(tx: &Tx<'_>, beside: &Beside, now_ms: i64) -> Result<Around> {
     let windows = meta::windows(tx)?.unwrap_or_default();
     let kin = query::kin(tx, now_ms.saturating_sub(windows.live_ms))?;
-    let news_from_ms = now_ms.saturating_sub(attention::ENDED_IN_TURN_MS);
-    Ok(Around {
+    let news_from_ms = now_ms.saturating_sub(attention::BAD_END_MS);
+    let observed = evidence::all(tx)?;
+    let busy = busy(&observed);
+    let mut around = Around {
         now_ms,
         as_of_ms: beside.as_of_ms,
         windows,
         damaged: query::damaged(tx)?,
         fresh_ends: query::unacknowledged_ends(tx, OPERATOR, news_from_ms)?,
-        family: super::family::Family::new(&kin),
-        observed: evidence::all(tx)?,
+        family: Family::default(),
+        open_children: match busy.as_slice() {
+            [] => HashSet::new(),
+            busy => query::with_open_children(tx, busy)?,
+        },
+        observed,
         here: here(beside, now_ms),
         clock_stepped_ms: meta::clock_stepped_ms(tx)?,
-    })
+    };
+    let mut ended = Ok(HashSet::new());
+    around.family = Family::new(&kin, |roots| {
+        ended = query::ended_among(tx, roots);
+        let gone = roots.iter().copied().filter(|root| around.is_gone(*root));
+        gone.chain(ended.iter().flatten().copied()).collect()
+    });
+    ended?;
+    Ok(around)
+}
+
+/// Sessions of which a process of a registry says that it is busy.
+fn busy(observed: &HashMap<i64, Vec<Evidence>>) -> Vec<i64> {
+    let is_busy = |row: &Evidence| row.source == "registry" && row.state.as_deref() == Some("busy");
+    let busy = observed.iter().filter(|(_, rows)| rows.iter().any(is_busy));
+    busy.map(|(id, _)| *id).collect()
 }
 
 /// Where this process stands, while the last look at processes is not long ago.
@@ -85,8 +110,20 @@ fn here(beside: &Beside, now_ms: i64) -> Option<Here> {
 }
 
 /// Sessions from rows; rows that are no session yet fall out.
-pub(super) fn sessions(rows: Vec<SessionRow>, around: &Around) -> Vec<Session> {
-    rows.into_iter().filter_map(|row| session(row, around)).collect()
+pub(super) fn sessions(
+    tx: &Tx<'_>,
+    rows: Vec<SessionRow>,
+    around: &Around,
+) -> Result<Vec<Session>> {
+    let nested = rows.iter().filter(|row| row.nested);
+    let mut roots: Vec<i64> = nested.filter_map(|row| around.family.root(row.id)).collect();
+    roots.sort_unstable();
+    roots.dedup();
+    let ended = match roots.as_slice() {
+        [] => HashSet::new(),
+        roots => query::ended_among(tx, roots)?,
+    };
+    Ok(rows.into_iter().filter_map(|row| session(row, around, &ended)).collect())
 }
 
 /// The listed sessions in display order, and how many rows cannot be read.
@@ -106,7 +143,7 @@ fn listed(tx: &Tx<'_>, query: &Query, around: &Around) -> Result<(Vec<Session>, 
         let newest = row.last_activity_ms.max(row.child_activity_ms).or(row.own_clock_ms);
         filter::listed(query, row.agent.word(), newest)
     });
-    let mut sessions = sessions(found.rows, around);
+    let mut sessions = sessions(tx, found.rows, around)?;
     filter::keep_listed(&mut sessions, query);
     sort::sort(&mut sessions);
     Ok((sessions, found.unreadable + nested.unreadable))

@@ -24,15 +24,29 @@ pub enum Asks {
     Approval,
 }
 
+/// What a live process says of the work, where it is the newer word: the transcript says the other
+/// thing, or nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Newer {
+    /// It is at work although the turn is not open.
+    Works,
+    /// It rests although a turn looks open: Esc before the first token leaves no line.
+    Rests,
+}
+
 /// All that a phase depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signs<'a> {
     /// The end of its status.
     pub ended: Ended,
+    /// Whose it is.
+    pub rank: Rank,
     /// Its compaction bracket.
     pub bracket: Bracket,
     /// What a live process or a hook asks for.
     pub asks: Option<Asks>,
+    /// What a live process says of the work, if that is newer than the transcript.
+    pub newer: Option<Newer>,
     /// dsh: approvals asked and not decided.
     pub approvals: usize,
     /// Names of the calls without a result.
@@ -43,8 +57,17 @@ pub struct Signs<'a> {
     pub last_turn: Option<Outcome>,
     /// What the end of the file looks like.
     pub tail: Tail,
-    /// A process verified alive holds it.
+    /// What is known of the process that has it open.
     pub holder: Holder,
+}
+
+/// Whose a session is: to whom a finished turn goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rank {
+    /// A session: the turn goes to the human.
+    Top,
+    /// A sub-agent or an internal thread: it has returned to its parent.
+    Nested,
 }
 
 /// Whether a status is one of the end.
@@ -74,41 +97,73 @@ pub enum Tail {
     Plain,
 }
 
-/// Whether a live process holds a session.
+/// What is known of the process that has a session open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
-    /// One does.
+    /// It is verified alive.
     Alive,
-    /// None is known to.
+    /// Every one that is known of is known to be gone.
+    Gone,
+    /// None is known, or not what became of it.
     Unknown,
 }
 
 /// The phase.
 pub fn phase(signs: &Signs<'_>) -> Option<Phase> {
-    let open = match signs.turn {
-        Turn::Open => true,
-        Turn::None | Turn::Closed | Turn::Interrupted => false,
-    };
+    let open = is_open(signs.turn);
+    let rests = open && signs.newer == Some(Newer::Rests);
     if signs.ended == Ended::Yes {
         Some(Phase::Ended)
     } else if signs.bracket == Bracket::Running {
         Some(Phase::Compacting)
-    } else if signs.asks == Some(Asks::Approval) || signs.approvals > 0 {
-        Some(Phase::NeedsApproval)
-    } else if signs.asks == Some(Asks::Answer) || signs.calls.iter().any(|name| is_question(name)) {
-        Some(Phase::Question)
+    } else if let Some(asked) = asked(signs, rests) {
+        Some(asked)
+    } else if !open && signs.newer == Some(Newer::Works) {
+        Some(Phase::Working)
     } else if !open && signs.last_turn == Some(Outcome::Error) {
         Some(Phase::Error)
-    } else if open && !signs.calls.is_empty() {
-        Some(Phase::Tool)
+    } else if rests {
+        Some(Phase::YourTurn)
     } else if open {
-        Some(Phase::Working)
-    } else if signs.holder == Holder::Unknown && signs.tail == Tail::Trailer {
+        Some(at_work(signs))
+    } else if signs.holder != Holder::Alive && signs.tail == Tail::Trailer {
         Some(Phase::ProbablyLeft)
     } else if signs.turn == Turn::None {
         None
     } else {
-        Some(Phase::YourTurn)
+        match signs.rank {
+            Rank::Top => Some(Phase::YourTurn),
+            Rank::Nested => Some(Phase::Returned),
+        }
+    }
+}
+
+fn is_open(turn: Turn) -> bool {
+    match turn {
+        Turn::Open => true,
+        Turn::None | Turn::Closed | Turn::Interrupted => false,
+    }
+}
+
+/// What a human is asked. A plan's approval is announced as a permission, and is a question.
+fn asked(signs: &Signs<'_>, rests: bool) -> Option<Phase> {
+    let calls = if rests { &[] } else { signs.calls };
+    let questions = calls.iter().filter(|name| is_question(name)).count();
+    let only_questions = questions > 0 && questions == calls.len();
+    let leave = signs.asks == Some(Asks::Approval) && !only_questions;
+    if leave || signs.approvals > 0 {
+        Some(Phase::NeedsApproval)
+    } else {
+        (signs.asks.is_some() || questions > 0).then_some(Phase::Question)
+    }
+}
+
+fn at_work(signs: &Signs<'_>) -> Phase {
+    match (signs.calls.is_empty(), signs.holder) {
+        (false, Holder::Gone) => Phase::ToolGone,
+        (false, Holder::Alive | Holder::Unknown) => Phase::Tool,
+        (true, Holder::Gone) => Phase::WorkingGone,
+        (true, Holder::Alive | Holder::Unknown) => Phase::Working,
     }
 }
 
@@ -123,8 +178,10 @@ mod tests {
 
     const NOTHING: Signs<'static> = Signs {
         ended: Ended::No,
+        rank: Rank::Top,
         bracket: Bracket::Quiet,
         asks: None,
+        newer: None,
         approvals: 0,
         calls: &[],
         turn: Turn::None,
@@ -180,6 +237,63 @@ mod tests {
     #[case::process_wants_leave(
         Signs { asks: Some(Asks::Approval), calls: &["Bash"], ..OPEN }, Some(Phase::NeedsApproval)
     )]
+    #[case::a_plan_is_announced_as_a_permission(
+        Signs { asks: Some(Asks::Approval), calls: &["ExitPlanMode"], ..OPEN },
+        Some(Phase::Question)
+    )]
+    #[case::a_permission_beside_a_question(
+        Signs { asks: Some(Asks::Approval), calls: &["AskUserQuestion", "Bash"], ..OPEN },
+        Some(Phase::NeedsApproval)
+    )]
+    #[case::rests_although_a_turn_looks_open(
+        Signs { newer: Some(Newer::Rests), ..OPEN }, Some(Phase::YourTurn)
+    )]
+    #[case::rests_although_a_call_looks_open(
+        Signs { newer: Some(Newer::Rests), calls: &["Bash"], ..OPEN }, Some(Phase::YourTurn)
+    )]
+    #[case::rests_although_a_question_looks_open(
+        Signs { newer: Some(Newer::Rests), calls: &["AskUserQuestion"], ..OPEN },
+        Some(Phase::YourTurn)
+    )]
+    #[case::rests_after_an_error(
+        Signs { newer: Some(Newer::Rests), last_turn: Some(Outcome::Error), ..CLOSED },
+        Some(Phase::Error)
+    )]
+    #[case::works_although_the_turn_is_closed(
+        Signs { newer: Some(Newer::Works), ..CLOSED }, Some(Phase::Working)
+    )]
+    #[case::works_after_an_error(
+        Signs { newer: Some(Newer::Works), last_turn: Some(Outcome::Error), ..CLOSED },
+        Some(Phase::Working)
+    )]
+    #[case::works_before_any_turn(
+        Signs { newer: Some(Newer::Works), ..NOTHING }, Some(Phase::Working)
+    )]
+    #[case::works_at_a_call(
+        Signs { newer: Some(Newer::Works), calls: &["Bash"], ..OPEN }, Some(Phase::Tool)
+    )]
+    #[case::works_and_compacts(
+        Signs { newer: Some(Newer::Works), bracket: Bracket::Running, ..CLOSED },
+        Some(Phase::Compacting)
+    )]
+    #[case::gone_in_a_turn(Signs { holder: Holder::Gone, ..OPEN }, Some(Phase::WorkingGone))]
+    #[case::gone_in_a_tool(
+        Signs { holder: Holder::Gone, calls: &["Bash"], ..OPEN }, Some(Phase::ToolGone)
+    )]
+    #[case::gone_after_its_turn(Signs { holder: Holder::Gone, ..CLOSED }, Some(Phase::YourTurn))]
+    #[case::gone_with_a_trailer(
+        Signs { holder: Holder::Gone, tail: Tail::Trailer, ..CLOSED }, Some(Phase::ProbablyLeft)
+    )]
+    #[case::returned(Signs { rank: Rank::Nested, ..CLOSED }, Some(Phase::Returned))]
+    #[case::returned_when_interrupted(
+        Signs { rank: Rank::Nested, turn: Turn::Interrupted, ..CLOSED }, Some(Phase::Returned)
+    )]
+    #[case::returned_with_an_error(
+        Signs { rank: Rank::Nested, last_turn: Some(Outcome::Error), ..CLOSED },
+        Some(Phase::Error)
+    )]
+    #[case::a_sub_agent_at_work(Signs { rank: Rank::Nested, ..OPEN }, Some(Phase::Working))]
+    #[case::a_sub_agent_that_said_nothing(Signs { rank: Rank::Nested, ..NOTHING }, None)]
     #[case::approval_before_question(
         Signs { approvals: 1, calls: &["ask_user_question"], ..OPEN }, Some(Phase::NeedsApproval)
     )]

@@ -5,11 +5,13 @@ use std::collections::{HashMap, HashSet};
 use super::attention::{self, Stakes};
 use super::bracket::{self, Standing};
 use super::family::Family;
-use super::phase::{self, Asks, Bracket, Ended, Holder, Signs, Tail};
-use super::{Notice, Phase, Process, Reason, Session, Tokens};
+use super::phase::{self, Bracket, Ended, Holder, Newer, Rank, Signs, Tail};
+use super::waiting::{asks, process_waits, waiting_for};
+use super::{EndedIn, Notice, Phase, Process, Reason, Session, Tokens, WaitingFor};
 use crate::compaction::{BracketEvidence, Fold};
 use crate::lifecycle::decide;
-use crate::lifecycle::presence::{Answers, Here, Presence, Trust, Wait, presence};
+use crate::lifecycle::presence::{Answers, Here, Presence, Trust, Word, presence};
+use crate::lifecycle::work::Written;
 use crate::lifecycle::{Basis, Status, Windows, sign_of_life_ms};
 use crate::store::evidence::Evidence;
 use crate::store::query::{Agent, Facts, Outcome, SessionRow, TitleKind, Turn, VerdictRow};
@@ -33,6 +35,8 @@ pub(super) struct Around {
     pub(super) fresh_ends: HashSet<i64>,
     /// Who is whose child.
     pub(super) family: Family,
+    /// Sessions that a process is busy with and of which a sub-agent's turn is open.
+    pub(super) open_children: HashSet<i64>,
     /// What was observed beside the transcripts, by session.
     pub(super) observed: HashMap<i64, Vec<Evidence>>,
     /// Where this process stands, if observations made there are of use now.
@@ -62,6 +66,25 @@ impl Around {
         presence(self.observed(row.id), self.trust(), answers, in_registry)
     }
 
+    /// Whether the processes of a session are known to be gone, as far as that is believed.
+    pub(super) fn is_gone(&self, id: i64) -> bool {
+        presence(self.observed(id), self.trust(), Answers::default(), true).alive == Some(false)
+    }
+
+    /// What is known of the process that has a row open. A nested row lives in its root's process:
+    /// where that is gone or the root has ended, nobody is left to go on with it.
+    fn phase_holder(&self, row: &SessionRow, seen: &Presence, ended: &HashSet<i64>) -> Holder {
+        let root = || self.family.root(row.id).filter(|_| row.nested);
+        match seen.alive {
+            Some(true) => Holder::Alive,
+            Some(false) => Holder::Gone,
+            None if root().is_some_and(|root| ended.contains(&root) || self.is_gone(root)) => {
+                Holder::Gone
+            }
+            None => Holder::Unknown,
+        }
+    }
+
     /// Who has a session open, as far as that is believed.
     pub(super) fn holder(&self, id: i64) -> decide::Holder {
         presence(self.observed(id), self.trust(), Answers::default(), true).holder
@@ -87,12 +110,13 @@ impl Around {
 }
 
 /// The session of a row; `None` for one that is none yet: not admitted, or nested without a stamp.
-pub(super) fn session(row: SessionRow, around: &Around) -> Option<Session> {
+/// `ended`: roots that have ended, as far as one of the rows stands below them.
+pub(super) fn session(row: SessionRow, around: &Around, ended: &HashSet<i64>) -> Option<Session> {
     let read = row.facts();
     let readable = read.is_some();
     let facts = read.unwrap_or_default();
-    let judged = judge(&row, &facts, around)?;
-    let mut notices = notices(&row, &facts, around, judged.ended_in_turn, readable);
+    let judged = judge(&row, &facts, around, ended)?;
+    let mut notices = notices(&row, &facts, around, judged.ended_in, readable);
     notices.extend(background(&facts, judged.verdict.status));
     Some(shown(row, facts, judged, notices, around))
 }
@@ -103,14 +127,15 @@ struct Judged {
     last_activity_ms: Option<i64>,
     quiet_ms: Option<i64>,
     unchecked: bool,
-    ended_in_turn: bool,
+    ended_in: Option<EndedIn>,
     process: Process,
     standing: Standing,
     phase: Option<Phase>,
+    waiting_for: Option<WaitingFor>,
     attention: bool,
 }
 
-fn judge(row: &SessionRow, facts: &Facts, around: &Around) -> Option<Judged> {
+fn judge(row: &SessionRow, facts: &Facts, around: &Around, ended: &HashSet<i64>) -> Option<Judged> {
     let now_ms = around.now_ms;
     let last_activity_ms = last_activity(row, facts);
     let verdict = match row.verdict.clone() {
@@ -125,15 +150,26 @@ fn judge(row: &SessionRow, facts: &Facts, around: &Around) -> Option<Judged> {
     let standing = bracket::standing(&facts.compaction, &evidence, now_ms);
     let announced = presence.compacting.as_ref().filter(|_| !terminal);
     let standing = bracket::with_announced(standing, announced, now_ms);
-    let phase = phase_of(facts, terminal, standing.running, &presence);
-    let ended_in_turn = terminal && facts.turn == Turn::Open;
+    let signs = Signs {
+        ended: if terminal { Ended::Yes } else { Ended::No },
+        rank: if row.nested { Rank::Nested } else { Rank::Top },
+        bracket: if standing.running { Bracket::Running } else { Bracket::Quiet },
+        asks: presence.wait.as_ref().map(asks),
+        newer: newer(row, facts, around, &presence),
+        holder: around.phase_holder(row, &presence, ended),
+        ..of_facts(facts)
+    };
+    let calls: Vec<&str> = facts.open_calls.iter().map(|call| call.name.as_str()).collect();
+    let phase = phase::phase(&Signs { calls: &calls, ..signs });
+    let ended_in = ended_in(facts, terminal);
     let attention = attention::needs_human(&Stakes {
         live: verdict.status.is_live(),
+        nested: row.nested,
         unchecked,
         phase,
         stuck: standing.stuck,
-        process_waits: says_waiting(&presence),
-        fresh_end_in_turn: ended_in_turn && around.fresh_ends.contains(&row.id),
+        process_waits: process_waits(&presence),
+        fresh_bad_end: ended_in.is_some() && around.fresh_ends.contains(&row.id),
     });
     Some(Judged {
         quiet_ms: sign_of_life(row, last_activity_ms)
@@ -141,10 +177,11 @@ fn judge(row: &SessionRow, facts: &Facts, around: &Around) -> Option<Judged> {
         verdict,
         last_activity_ms,
         unchecked,
-        ended_in_turn,
+        ended_in,
         process: process(&presence),
         standing,
         phase,
+        waiting_for: waiting_for(facts, phase, &presence),
         attention,
     })
 }
@@ -171,6 +208,7 @@ fn shown(
         status_since_ms: verdict.since_ms,
         phase: judged.phase,
         tool: tool(&facts, judged.phase),
+        waiting_for: judged.waiting_for,
         attention: judged.attention,
         turn: facts.turn.word(),
         last_turn: facts.last_turn.map(Outcome::word),
@@ -181,6 +219,7 @@ fn shown(
         quiet_ms: judged.quiet_ms,
         ended_ms: verdict.ended_ms.filter(|_| terminal),
         ended_approximate: terminal && verdict.ended_approximate,
+        ended_in: judged.ended_in,
         checked_ms: row.checked_ms,
         unchecked: judged.unchecked,
         process: judged.process,
@@ -279,33 +318,48 @@ fn reason(verdict: VerdictRow) -> Reason {
     }
 }
 
-fn phase_of(facts: &Facts, terminal: bool, compacting: bool, seen: &Presence) -> Option<Phase> {
-    let calls: Vec<&str> = facts.open_calls.iter().map(|call| call.name.as_str()).collect();
-    phase::phase(&Signs {
-        ended: if terminal { Ended::Yes } else { Ended::No },
-        bracket: if compacting { Bracket::Running } else { Bracket::Quiet },
-        asks: seen.wait.as_ref().map(asks),
+/// What the transcript alone says of the phase.
+fn of_facts(facts: &Facts) -> Signs<'static> {
+    Signs {
+        ended: Ended::No,
+        rank: Rank::Top,
+        bracket: Bracket::Quiet,
+        asks: None,
+        newer: None,
         approvals: facts.approvals.len(),
-        calls: &calls,
+        calls: &[],
         turn: facts.turn,
         last_turn: facts.last_turn,
         tail: if facts.trailer { Tail::Trailer } else { Tail::Plain },
-        holder: if seen.alive == Some(true) { Holder::Alive } else { Holder::Unknown },
-    })
+        holder: Holder::Unknown,
+    }
 }
 
-/// An answer where the process says so, or where the tool is one that asks; else leave to go on.
-fn asks(wait: &Wait) -> Asks {
-    let what = wait.what.as_deref().unwrap_or_default();
-    let answer = what == "input needed"
-        || what.starts_with("elicitation")
-        || phase::QUESTION_TOOLS.contains(&what);
-    if answer { Asks::Answer } else { Asks::Approval }
+/// What a live process says of the work, where the transcript says the other thing or nothing.
+fn newer(row: &SessionRow, facts: &Facts, around: &Around, seen: &Presence) -> Option<Newer> {
+    let said = seen.said?;
+    let written = Written {
+        turn_open: facts.turn == Turn::Open,
+        child_turn_open: around.open_children.contains(&row.id),
+        last_ms: row.own_clock_ms,
+        several_writers: said.one_of_several,
+    };
+    match said.word {
+        Word::Busy => written.busy_is_work(said.since_ms).then_some(Newer::Works),
+        Word::Idle | Word::Shell => written.idle_is_rest(said.since_ms).then_some(Newer::Rests),
+        Word::Waiting => None,
+    }
 }
 
-/// A process that is verified alive says so; a hook alone shows no process.
-fn says_waiting(seen: &Presence) -> bool {
-    seen.alive == Some(true) && seen.wait.as_ref().is_some_and(|wait| wait.source == "registry")
+fn ended_in(facts: &Facts, terminal: bool) -> Option<EndedIn> {
+    match (terminal, facts.turn, facts.last_turn) {
+        (false, _, _) => None,
+        (true, Turn::Open, _) => Some(EndedIn::Turn),
+        (true, Turn::None | Turn::Closed | Turn::Interrupted, Some(Outcome::Error)) => {
+            Some(EndedIn::Error)
+        }
+        (true, Turn::None | Turn::Closed | Turn::Interrupted, _) => None,
+    }
 }
 
 fn process(seen: &Presence) -> Process {
@@ -326,7 +380,8 @@ fn process(seen: &Presence) -> Process {
 
 /// The newest call without a result, while a tool is what the session is about.
 fn tool(facts: &Facts, phase: Option<Phase>) -> Option<(String, Option<i64>)> {
-    let call = facts.open_calls.last().filter(|_| phase == Some(Phase::Tool))?;
+    let call =
+        facts.open_calls.last().filter(|_| matches!(phase, Some(Phase::Tool | Phase::ToolGone)))?;
     Some((call.name.clone(), call.at_ms))
 }
 
@@ -374,7 +429,7 @@ fn notices(
     row: &SessionRow,
     facts: &Facts,
     around: &Around,
-    ended_in_turn: bool,
+    ended_in: Option<EndedIn>,
     readable: bool,
 ) -> Vec<Notice> {
     let mut notices: Vec<Notice> = facts
@@ -395,7 +450,7 @@ fn notices(
         let lines = facts.flaws.oversized;
         add("oversized", format!("{lines} lines over 16 MiB were read by their head and tail"));
     }
-    if ended_in_turn {
+    if ended_in == Some(EndedIn::Turn) {
         let open = if facts.open_calls.is_empty() {
             "nothing says that it was finished"
         } else {

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Counts, Session, Status};
+use super::{Counts, Phase, Session, Status, attention};
 
 /// Where a status stands in the list; those who need a human stand above all. A status of the future
 /// must find its place here.
@@ -43,12 +43,22 @@ pub fn group(session: &Session) -> Option<Group> {
     (!session.attention).then(|| Group::of(session.status))
 }
 
-/// Attention first, then by status, then newest activity first, then by id.
+/// Those who need a human first, the more urgent and the longer waiting before the others; then by
+/// status, then newest activity first, then by id.
 pub fn sort(sessions: &mut [Session]) {
     sessions.sort_by(|one, other| {
-        let key = |session: &Session| (group(session), Reverse(session.last_activity_ms));
+        let key = |session: &Session| {
+            let waits = attention::urgency(session).map(|urgency| (urgency, since_ms(session)));
+            (group(session), waits, Reverse(session.last_activity_ms))
+        };
         key(one).cmp(&key(other)).then_with(|| one.id.cmp(&other.id))
     });
+}
+
+/// Since when a session has needed a human, ms; unknown before all others.
+fn since_ms(session: &Session) -> Option<i64> {
+    let asked = session.waiting_for.as_ref().and_then(|waiting| waiting.since_ms);
+    asked.or(session.ended_ms).or(session.last_activity_ms)
 }
 
 /// Counts over sessions. An unchecked one is counted as that and not by its status, which nobody
@@ -60,6 +70,21 @@ pub fn count(sessions: &[Session]) -> Counts {
         if session.unchecked {
             counts.unchecked += 1;
             continue;
+        }
+        match session.phase {
+            Some(Phase::Compacting | Phase::Tool | Phase::Working) => counts.at_work += 1,
+            Some(Phase::YourTurn) => counts.your_turn += 1,
+            Some(
+                Phase::Ended
+                | Phase::NeedsApproval
+                | Phase::Question
+                | Phase::Error
+                | Phase::ToolGone
+                | Phase::WorkingGone
+                | Phase::ProbablyLeft
+                | Phase::Returned,
+            )
+            | None => {}
         }
         match Group::of(session.status) {
             Group::Running => counts.running += 1,

@@ -13,8 +13,8 @@ pub use super::findings::findings;
 pub use messages::{MessageRow, messages};
 pub use names::{names, titles};
 pub use sessions::{
-    IdRow, KinRow, SessionRow, Sessions, VerdictRow, Wanted, damaged, ids, kin, sessions,
-    unacknowledged_ends, with_open_children,
+    IdRow, KinRow, SessionRow, Sessions, VerdictRow, Wanted, damaged, ended_among, ids, kin,
+    sessions, unacknowledged_ends, with_open_children,
 };
 
 pub use crate::source::facts::{Facts, OpenCall};

@@ -2,7 +2,7 @@
 
 use crate::lifecycle::Basis;
 use crate::snapshot::sort::Group;
-use crate::snapshot::{Compaction, Phase, Session};
+use crate::snapshot::{Compaction, EndedIn, Phase, Session};
 use crate::ui::age::{self, UNKNOWN};
 use crate::ui::model::Model;
 use crate::ui::piece::{Piece, dim, plain};
@@ -55,9 +55,17 @@ pub fn is_open_again(session: &Session) -> bool {
     session.status.is_terminal() && session.process.alive == Some(true)
 }
 
-/// Whether a session is over although a turn of it was not.
-fn ended_inside_a_turn(session: &Session) -> bool {
-    session.attention && session.status.is_terminal() && session.turn == "open"
+/// What a session ended in, if that was no good end: short, and in full.
+fn bad_end(session: &Session) -> Option<(&'static str, &'static str)> {
+    Some(match session.ended_in? {
+        EndedIn::Turn => ("ended mid-turn", "ended inside a turn"),
+        EndedIn::Error => ("ended in error", "ended in an error"),
+    })
+}
+
+/// A bad end asks for attention until it is acknowledged or a day old; what it was stays.
+fn end_role(session: &Session) -> Role {
+    if session.attention { Role::Attention } else { Role::Text }
 }
 
 /// Glyph and word of the status.
@@ -76,15 +84,20 @@ pub fn phase(session: &Session) -> Piece {
         return Piece::new(role, "open again");
     }
     if session.status.is_terminal() {
-        return if ended_inside_a_turn(session) {
-            Piece::new(Role::Attention, "ended mid-turn")
-        } else {
-            dim(session.reason.basis.word())
+        return match bad_end(session) {
+            Some((short, _)) => Piece::new(end_role(session), short),
+            None => dim(session.reason.basis.word()),
         };
     }
     let Some(phase) = session.phase else { return dim(UNKNOWN) };
     match (phase, &session.tool) {
         (Phase::Tool, Some((tool, _))) => plain(&format!("tool {tool}")),
+        (Phase::ToolGone, Some((tool, _))) => {
+            Piece::new(phase_role(phase, session.attention), &format!("gone, tool {tool}"))
+        }
+        (Phase::ToolGone | Phase::WorkingGone, _) => {
+            Piece::new(phase_role(phase, session.attention), "process gone")
+        }
         _ => Piece::new(phase_role(phase, session.attention), phase.word()),
     }
 }
@@ -93,7 +106,14 @@ pub fn phase(session: &Session) -> Piece {
 fn phase_role(phase: Phase, attention: bool) -> Role {
     match phase {
         Phase::NeedsApproval | Phase::Question | Phase::Error => Role::Attention,
-        Phase::Compacting | Phase::Tool | Phase::Working | Phase::YourTurn | Phase::Ended => {
+        Phase::Compacting
+        | Phase::Tool
+        | Phase::ToolGone
+        | Phase::Working
+        | Phase::WorkingGone
+        | Phase::YourTurn
+        | Phase::Returned
+        | Phase::Ended => {
             if attention {
                 Role::Attention
             } else {
@@ -125,9 +145,9 @@ pub fn status_line(model: &Model, session: &Session) -> Vec<Piece> {
         line.push(phase_in_full(model, session, phase));
     }
     if session.status.is_terminal() {
-        if ended_inside_a_turn(session) {
+        if let Some((_, in_full)) = bad_end(session) {
             line.push(dim(" · "));
-            line.push(Piece::new(Role::Attention, "ended inside a turn"));
+            line.push(Piece::new(end_role(session), in_full));
         }
         line.push(dim(&format!(" · {} · {quiet} ago", session.reason.basis.word())));
     } else {
@@ -142,9 +162,13 @@ pub fn status_line(model: &Model, session: &Session) -> Vec<Piece> {
 fn phase_in_full(model: &Model, session: &Session, phase: Phase) -> Piece {
     let role = phase_role(phase, session.attention);
     match (phase, &session.tool) {
-        (Phase::Tool, Some((tool, since_ms))) => {
+        (Phase::Tool | Phase::ToolGone, Some((tool, since_ms))) => {
             let age = model.since(*since_ms).map(|ms| format!(" {}", age::age(ms)));
-            let alive = if session.process.alive == Some(true) { ", process alive" } else { "" };
+            let alive = match session.process.alive {
+                _ if phase == Phase::ToolGone => ", process gone",
+                Some(true) => ", process alive",
+                Some(false) | None => "",
+            };
             Piece::new(role, &format!("tool {tool}{}{alive}", age.unwrap_or_default()))
         }
         _ => Piece::new(role, phase.word()),

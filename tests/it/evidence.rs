@@ -7,7 +7,7 @@ use std::fs;
 use lullwatch::liveness::hooks::{Event, HookAgent, Kind, leave};
 use lullwatch::liveness::proc::Proc;
 use lullwatch::liveness::scope::Scope;
-use lullwatch::snapshot::{Compaction, Phase, Session, Status};
+use lullwatch::snapshot::{Compaction, Phase, Session, Status, WaitKind};
 use rstest::rstest;
 use rustix::process::{Signal, WaitIdOptions};
 use serde_json::{Value, json};
@@ -321,12 +321,19 @@ fn a_live_process_that_waits_needs_somebody_whatever_the_status() {
     agent.end();
     assert_eq!(status(&monitor, T0 + MINUTE), Status::Completed);
     let again = Agent::start_one();
-    let waits = json!({"status": "waiting", "waitingFor": "dialog open"});
+    let waits = json!({"status": "waiting", "waitingFor": "sandbox request"});
     monitor.entry(&again, CLAUDE, T0 + 2 * MINUTE, &waits);
     let seen = look(&monitor, T0 + 2 * MINUTE);
     assert_eq!((seen.status, seen.attention), (Status::Completed, true));
     assert_eq!(seen.process.pid, Some(again.pid()));
+    assert_eq!(seen.waiting_for.map(|waits| waits.kind), Some(WaitKind::Approval));
     assert_eq!(monitor.story(CLAUDE).len(), 2, "a live process revives nothing");
+    // A menu that the person opened asks nobody.
+    let menu = json!({"status": "waiting", "waitingFor": "dialog open"});
+    monitor.entry(&again, CLAUDE, T0 + 3 * MINUTE, &menu);
+    let seen = look(&monitor, T0 + 3 * MINUTE);
+    assert_eq!((seen.process.state.as_deref(), seen.attention), (Some("waiting"), false));
+    assert_eq!(seen.waiting_for, None);
 }
 
 // Hooks.

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use lullwatch::compaction::{self, BracketEvidence, Event, Fold, Lock};
+use lullwatch::lifecycle::work::Written;
 use lullwatch::liveness::locks::{Locks, Observed};
 use lullwatch::liveness::proc::{Proc, Run, Seen};
 use lullwatch::liveness::record::{Fate, standing};
@@ -144,7 +145,7 @@ impl Home {
         fs::create_dir_all(folder.path().join("thread-writer-locks")).unwrap();
         let session = Session {
             native_id: "s".to_owned(),
-            turn_open: true,
+            written: Written { turn_open: true, ..Written::default() },
             last_activity_ms: Some(NOW_MS),
             ..Session::default()
         };

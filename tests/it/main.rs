@@ -29,6 +29,8 @@ mod mirror;
 #[cfg(target_os = "linux")]
 mod monitor;
 mod order;
+#[cfg(target_os = "linux")]
+mod presence;
 mod pty;
 mod readings;
 mod reconcile;

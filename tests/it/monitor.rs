@@ -131,7 +131,7 @@ impl Monitor {
         told.lines().map(str::to_owned).collect()
     }
 
-    fn append(&self, name: &str, line: &Value) {
+    pub(crate) fn append(&self, name: &str, line: &Value) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let mut file = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();

@@ -9,7 +9,8 @@ use std::time::Duration;
 use lullwatch::compaction::{Event, Fold, Trigger};
 use lullwatch::report::{Colour, Glyphs, Style, Width, json, show, table};
 use lullwatch::snapshot::{
-    self, Beside, LedgerWhich, Mirror, Phase, Query, Resolved, Root, RootState, Snapshot, Windows,
+    self, Beside, EndedIn, LedgerWhich, Mirror, Phase, Query, Resolved, Root, RootState, Snapshot,
+    Windows,
 };
 use lullwatch::source::facts::{Counts, Facts, OpenCall, Stamped};
 use lullwatch::source::{self, Outcome, TitleKind, Tokens, Turn};
@@ -593,7 +594,7 @@ fn sub_agents_have_a_status_of_their_own_and_climb_to_their_session() {
     assert_eq!(all.sessions.len(), 7);
     assert_eq!(status("busy"), ("running", "observed", Some("working"), false));
     assert_eq!(status("late"), ("idle", "observed", Some("working"), false));
-    assert_eq!(status("done"), ("running", "observed", Some("your turn"), false));
+    assert_eq!(status("done"), ("running", "observed", Some("returned"), false));
     assert_eq!(status("gone"), ("completed", "inferred", Some("ended"), true));
     assert_eq!(all.counts.running + all.counts.idle + all.counts.completed, 7);
 }
@@ -605,8 +606,8 @@ fn an_end_inside_a_turn_needs_a_human_until_acknowledged_or_a_day_old() {
         let facts = facts("Left at work", Turn::Open);
         bed.add(&Row { native, facts, status, quiet: 2 * DAY, ..Row::default() })
     };
-    let [fresh, old, acked, admitted] =
-        [add("fresh", None), add("old", None), add("acked", None), add("admitted", None)];
+    let names = ["fresh", "old", "acked", "admitted", "admitted late"];
+    let [fresh, old, acked, admitted, late] = names.map(|name| add(name, None));
     bed.step(fresh, Some("idle"), "completed", NOW - DAY);
     bed.step(old, Some("idle"), "completed", NOW - DAY - 1);
     let transition = bed.step(acked, Some("idle"), "completed", NOW - HOUR);
@@ -616,13 +617,22 @@ fn an_end_inside_a_turn_needs_a_human_until_acknowledged_or_a_day_old() {
             [transition, NOW],
         )
         .unwrap();
-    bed.step(admitted, None, "completed", NOW - HOUR);
+    // An admission is no news, but of an end of today nobody else will tell.
+    for (row, ended) in [(admitted, NOW - DAY), (late, NOW - DAY - 1)] {
+        bed.step(row, None, "completed", NOW - HOUR);
+        bed.raw.execute("UPDATE sessions SET ended_ms = ?2 WHERE id = ?1", [row, ended]).unwrap();
+    }
     let snapshot = bed.load(&Query::default());
-    let needs: Vec<_> =
+    let mut needs: Vec<_> =
         snapshot.sessions.iter().filter(|one| one.attention).map(|one| one.row_id).collect();
-    assert_eq!(needs, [fresh]);
-    assert_eq!(snapshot.counts.attention, 1);
+    needs.sort_unstable();
+    assert_eq!(needs, [fresh, admitted]);
+    assert_eq!(snapshot.counts.attention, 2);
+    // What it was stays, whoever has acknowledged it and however long ago it is: on every surface.
     assert!(snapshot.sessions.iter().all(|one| one.notices[0].code == "ended_in_turn"));
+    assert!(snapshot.sessions.iter().all(|one| one.ended_in == Some(EndedIn::Turn)));
+    let table = written(|out| table::sessions(out, &snapshot, plain(Width::Free)));
+    assert_eq!(table.matches("ended in turn, inferred").count(), 5, "{table}");
 }
 
 #[test]

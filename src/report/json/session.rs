@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Clean, Moment, clean, cleans, known, moment};
-use crate::snapshot::{Compaction, Phase, Session};
+use crate::snapshot::{Compaction, EndedIn, Phase, Session, WaitingFor};
 use crate::text;
 
 #[derive(Serialize)]
@@ -47,6 +47,8 @@ pub(super) struct SessionOut<'a> {
     children: u64,
     active_children: u64,
     transcript: &'static str,
+    waiting_for: Option<WaitingOut<'a>>,
+    ended_in: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -64,6 +66,13 @@ struct ProcessOut<'a> {
     pid: Option<u32>,
     state: Option<Clean<'a>>,
     source: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct WaitingOut<'a> {
+    kind: &'static str,
+    tool: Option<Clean<'a>>,
+    since: Moment,
 }
 
 #[derive(Serialize)]
@@ -103,6 +112,14 @@ pub(super) struct CompactionOut<'a> {
 struct NoticeOut<'a> {
     code: Clean<'a>,
     text: Clean<'a>,
+}
+
+fn waiting(waiting: &WaitingFor) -> WaitingOut<'_> {
+    WaitingOut {
+        kind: waiting.kind.word(),
+        tool: clean(waiting.tool.as_deref()),
+        since: moment(waiting.since_ms),
+    }
 }
 
 pub(super) fn session(session: &Session) -> SessionOut<'_> {
@@ -146,6 +163,8 @@ pub(super) fn session(session: &Session) -> SessionOut<'_> {
         children: session.children,
         active_children: session.active_children,
         transcript: if session.transcript_present { "present" } else { "missing" },
+        waiting_for: session.waiting_for.as_ref().map(waiting),
+        ended_in: session.ended_in.map(EndedIn::word),
     }
 }
 

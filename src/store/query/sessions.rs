@@ -224,6 +224,23 @@ pub fn kin(tx: &Tx<'_>, live_from_ms: i64) -> Result<Vec<KinRow>> {
     Ok(rows)
 }
 
+/// Those of these sessions whose status is terminal.
+pub fn ended_among(tx: &Tx<'_>, ids: &[i64]) -> Result<HashSet<i64>> {
+    let mut statement = tx.0.prepare_cached(
+        "SELECT id, status FROM sessions
+         WHERE id IN (SELECT value FROM json_each(?1)) AND status IS NOT NULL",
+    )?;
+    let mut rows = statement.query([serde_json::Value::from(ids).to_string()])?;
+    let mut ended = HashSet::new();
+    while let Some(row) = rows.next()? {
+        let status: String = row.get(1)?;
+        if Status::from_word(&status).is_some_and(Status::is_terminal) {
+            ended.insert(row.get(0)?);
+        }
+    }
+    Ok(ended)
+}
+
 /// Those of these sessions of which a sub-agent, at any depth, has an open turn.
 pub fn with_open_children(tx: &Tx<'_>, ids: &[i64]) -> Result<HashSet<i64>> {
     let mut statement = tx.0.prepare_cached(OPEN_CHILDREN)?;
@@ -307,13 +324,13 @@ pub fn damaged(tx: &Tx<'_>) -> Result<HashSet<i64>> {
     Ok(rows)
 }
 
-/// Sessions whose standing end is news that `consumer` has not acknowledged: written at or after
-/// `from_ms`, with a status before it (an admission is history), and by this program.
+/// Sessions whose standing end is news that `consumer` has not acknowledged, written by this program:
+/// a transition at or after `from_ms`, or an admission, which is history, of what ended since then.
 pub fn unacknowledged_ends(tx: &Tx<'_>, consumer: &str, from_ms: i64) -> Result<HashSet<i64>> {
     let mut statement = tx.0.prepare_cached(
         "SELECT s.id FROM sessions s JOIN status_transitions t ON t.id = s.transition_id
-         WHERE s.ended_ms IS NOT NULL AND t.created_ms >= ?2
-           AND t.previous_status IS NOT NULL AND t.origin = 'mirror'
+         WHERE s.ended_ms IS NOT NULL AND t.created_ms >= ?2 AND t.origin = 'mirror'
+           AND (t.previous_status IS NOT NULL OR s.ended_ms >= ?2)
            AND NOT EXISTS (SELECT 1 FROM terminal_deliveries d
                            WHERE d.transition_id = t.id AND d.consumer = ?1)",
     )?;

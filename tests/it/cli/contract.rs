@@ -198,6 +198,8 @@ const SNAPSHOT: Kind = Object(&[
             ("other", Number),
             ("unchecked", Number),
             ("attention", Number),
+            ("at_work", Number),
+            ("your_turn", Number),
         ]),
     ),
     (
@@ -294,6 +296,15 @@ pub(super) const SESSION: Kind = Object(&[
     ("children", Number),
     ("active_children", Number),
     ("transcript", Word(&["present", "missing"])),
+    (
+        "waiting_for",
+        Or(&Object(&[
+            ("kind", Word(&["approval", "question", "plan", "input"])),
+            ("tool", Or(&Text)),
+            ("since", Or(&Time)),
+        ])),
+    ),
+    ("ended_in", Or(&Word(&["turn", "error"]))),
 ]);
 
 pub(super) const REASON: Kind = Object(&[

@@ -348,7 +348,8 @@ fn a_human_is_called_once_an_event_and_only_if_asked_to() {
         deploy.record(T0 - SECOND, "assistant", question);
         screen.wait_for("2 need you");
         deploy.sub_agent("a1", "Look").prompt(T0 - SECOND, "Look");
-        screen.send("l");
+        // Who has waited longer stands above.
+        screen.send("Gl");
         screen.wait_for("└ Look");
         screen.send("q");
         screen.exit_code();

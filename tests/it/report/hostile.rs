@@ -2,9 +2,9 @@
 
 use lullwatch::report::{Colour, Glyphs, Style, Width, json, show, table};
 use lullwatch::snapshot::{
-    self, AuditCounts, AuditRow, Basis, Compaction, CompactionRow, Detail, LedgerCount, LedgerRow,
-    MessageRow, Mirror, Notice, Phase, Pointer, Process, Reason, Root, RootState, Session,
-    Snapshot, Status, Tokens, Transition, Tried, Windows,
+    self, AuditCounts, AuditRow, Basis, Compaction, CompactionRow, Detail, EndedIn, LedgerCount,
+    LedgerRow, MessageRow, Mirror, Notice, Phase, Pointer, Process, Reason, Root, RootState,
+    Session, Snapshot, Status, Tokens, Transition, Tried, WaitKind, WaitingFor, Windows,
 };
 use proptest::prelude::*;
 
@@ -57,6 +57,11 @@ fn session(evil: &str, phase: Phase, quiet_ms: i64) -> Session {
         },
         phase: Some(phase),
         tool: Some((evil.to_owned(), Some(NOW - quiet_ms))),
+        waiting_for: (phase == Phase::Question).then(|| WaitingFor {
+            kind: WaitKind::Question,
+            tool: text(),
+            since_ms: Some(i64::MIN),
+        }),
         attention: phase == Phase::Question,
         turn: "open",
         last_turn: Some("error"),
@@ -67,6 +72,7 @@ fn session(evil: &str, phase: Phase, quiet_ms: i64) -> Session {
         quiet_ms: Some(quiet_ms),
         ended_ms: None,
         ended_approximate: true,
+        ended_in: Some(EndedIn::Turn),
         checked_ms: None,
         unchecked: phase == Phase::Working,
         process: Process { alive: Some(true), pid: Some(7), state: text(), source: Some("lock") },
