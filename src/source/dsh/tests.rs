@@ -86,6 +86,21 @@ fn a_turn_gives_its_facts() {
     assert_eq!(codes(facts), [""; 0]);
 }
 
+/// dsh 0.2.1-rc.2 writes a job's records around every call of bash (`formats/dsh.md`, the last part).
+#[test]
+fn the_records_of_a_job_are_known_and_no_activity() {
+    let job = r#"{"jobId":"bash-1","owner":"s","kind":"bash","label":"ls","startedAt":1}"#;
+    let rows = [
+        row("turn/start", 0, r#"{"turn":1}"#),
+        row("job/registered", 1, job),
+        row("job/settled", 2, job),
+    ];
+    let found = read(&lines(&rows));
+    assert_eq!(codes(found.own()), [""; 0]);
+    assert!(found.own().unknown.is_empty(), "{:?}", found.own().unknown);
+    assert_eq!(found.own().last_activity_ms, Some(1000));
+}
+
 #[rstest]
 #[case::completed(r#"{"kind":"completed"}"#, Some(Outcome::Completed), None)]
 #[case::max_tokens(r#"{"kind":"max-tokens"}"#, Some(Outcome::Completed), None)]

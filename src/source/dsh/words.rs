@@ -2,7 +2,7 @@
 
 /// Event types of format versions 0 to 4, sorted. A type that is not among them is counted by name,
 /// and noticed unless its row says `ignorable`.
-const KNOWN: [&str; 66] = [
+const KNOWN: [&str; 68] = [
     "agent-preset/selected",
     "agent/inbox/spliced",
     "approval/asked",
@@ -27,6 +27,8 @@ const KNOWN: [&str; 66] = [
     "hook/invoked",
     "hook/result",
     "image/offload",
+    "job/registered",
+    "job/settled",
     "llm/retry",
     "llm/retry-started",
     "model/selection",
