@@ -234,7 +234,7 @@ fn open_while_live(
             return (State::WriterGone, why.to_owned());
         }
         Lock::NoWriter => {
-            let why = "it has no lock, and no dsh runs here that was there at the start";
+            let why = "its format has no lock, and no dsh runs here that was there at the start";
             return (State::WriterGone, why.to_owned());
         }
         Lock::Held { pid, started_ms } => (pid, started_ms),
@@ -260,15 +260,19 @@ fn open_while_live(
 
 fn stale(attempt: &Attempt, evidence: &BracketEvidence) -> (State, String) {
     let mut why = start(attempt);
+    // A fork's log cannot tell which lifecycle of its source began it: that one may be at it still.
+    let whose = if attempt.inherited {
+        "inherited at the fork; whose lifecycle it was, is the parent's affair"
+    } else {
+        "left by an earlier lifecycle"
+    };
     match (attempt.boundary_seq, attempt.superseded_seq) {
-        (Some(seq), _) => {
-            why = format!("{why}, end-seed at seq {seq} after it: left by an earlier lifecycle");
+        (Some(seq), _) => why = format!("{why}, end-seed at seq {seq} after it: {whose}"),
+        (None, Some(seq)) if attempt.inherited => {
+            why = format!("{why}, another start at seq {seq} after it: {whose}");
         }
         (None, Some(seq)) => why = format!("{why}, another start at seq {seq} after it"),
         (None, None) => {}
-    }
-    if attempt.inherited {
-        why += " of the session this one was forked from";
     }
     if attempt.phase == Phase::Replaced {
         why += "; the messages had been replaced already";

@@ -157,8 +157,8 @@ fn a_start_without_a_stamp_compares_with_nothing() {
 #[case(
     &[start(), Event::Replaced { seq: 8 }, Event::Boundary { seq: 9, inherited: true }],
     with(Lock::Unknown),
-    "start at seq 7, end-seed at seq 9 after it: left by an earlier lifecycle of the session \
-     this one was forked from; the messages had been replaced already"
+    "start at seq 7, end-seed at seq 9 after it: inherited at the fork; whose lifecycle it was, is \
+     the parent's affair; the messages had been replaced already"
 )]
 #[case(&[start(), end(None)], with(Lock::Free), "end at seq 9 closes the start at seq 7")]
 #[case(&[end(None)], with(Lock::Free), "end at seq 9, no start before it")]
