@@ -21,7 +21,7 @@ use crate::lifecycle::presence::{Answers, Trust, presence};
 use crate::lifecycle::run;
 use crate::lifecycle::work::Written;
 use crate::liveness::hooks::Inbox;
-use crate::liveness::locks::{Locks, Observed, codex_lock, dsh_lock};
+use crate::liveness::locks::{Locks, Observed, codex_lock, dsh_lock, dsh_takes_lock};
 use crate::liveness::proc::{Proc, ProcessId, Sight};
 use crate::liveness::programs::{self, Programs};
 use crate::liveness::record::Record;
@@ -90,6 +90,8 @@ struct Asked {
     exited: Vec<Exited>,
     /// What its log alone says of its newest bracket.
     bracket: Bracket,
+    /// Whoever writes its log holds its lock.
+    takes_lock: bool,
 }
 
 /// What the list of those asked about depends on.
@@ -282,7 +284,15 @@ impl Probe {
         let fold: Option<Fold> =
             candidate.brackets.and_then(|body| serde_json::from_str(&body).ok());
         let bracket = fold.map_or(Bracket::None, |fold| fold.verdict().bracket);
-        Ok(Some(Asked { session, agent, exited: Vec::new(), bracket }))
+        let takes_lock = match (agent, bracket) {
+            (Agent::Dsh, Bracket::Open | Bracket::Stale) => {
+                let logs = store.read(|tx| evidence::paths(tx, session.id))?;
+                logs.into_iter().any(|log| dsh_takes_lock(Path::new(&OsString::from_vec(log))))
+            }
+            (Agent::Dsh, Bracket::None | Bracket::Closed | Bracket::Failed)
+            | (Agent::Claude | Agent::Codex, _) => true,
+        };
+        Ok(Some(Asked { session, agent, exited: Vec::new(), bracket, takes_lock }))
     }
 
     /// Where the lock of a session may lie.
@@ -382,17 +392,20 @@ impl Probe {
             (Agent::Dsh, Bracket::None | Bracket::Closed | Bracket::Failed)
             | (Agent::Claude | Agent::Codex, _) => return None,
         }
-        match &seen.lock {
-            None => None,
-            Some(Observed::NoFile) => {
-                let unknown = self.programs == Programs::default();
-                if unknown && proc.sight() != Sight::None {
-                    self.programs = programs::dsh(proc, self.limits.processes_max);
-                }
-                Some(Writer::Programs(self.programs.clone()))
-            }
-            Some(lock) => Some(Writer::Lock(lock.clone())),
+        let lock = seen.lock.as_ref()?;
+        let untaken = match lock {
+            Observed::NoFile => true,
+            Observed::Free => !asked.takes_lock,
+            Observed::Held(_) | Observed::Unknown(_) => false,
+        };
+        if !untaken {
+            return Some(Writer::Lock(lock.clone()));
         }
+        let unknown = self.programs == Programs::default();
+        if unknown && proc.sight() != Sight::None {
+            self.programs = programs::dsh(proc, self.limits.processes_max);
+        }
+        Some(Writer::Programs(self.programs.clone()))
     }
 }
 

@@ -44,6 +44,14 @@ pub fn dsh_lock(log: &Path) -> PathBuf {
     log.with_file_name("session.lock")
 }
 
+/// Whether those who write this dsh log hold its lock meanwhile. Writers of format 0, whose log has
+/// the bare name, take none; a later dsh may still have left one beside it (formats/dsh.md 1.7, and
+/// its last part).
+pub fn dsh_takes_lock(log: &Path) -> bool {
+    let name = log.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
+    !matches!(&*name, "session.jsonl" | "session.jsonl.zstd")
+}
+
 /// A file by its device and inode.
 pub type FileId = (u64, u64);
 

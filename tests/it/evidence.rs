@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::liveness::StandIn;
 use crate::monitor::{
-    Agent, CLAUDE, CODEX, DAY, DSH, HOUR, MINUTE, Monitor, OTHER, SECOND, Said, T0, remove, session,
+    Agent, CLAUDE, CODEX, DAY, DSH, DshLog, HOUR, MINUTE, Monitor, OTHER, SECOND, Said, T0, remove, session,
 };
 
 fn busy() -> Value {
@@ -554,13 +554,18 @@ fn started_ms(pid: u32) -> i64 {
     process.started_ms.unwrap()
 }
 
-/// A dsh session with an open bracket that began then.
+/// A dsh session, its log of a format without locks, with an open bracket that began then.
 fn open_bracket(start_ms: i64) -> Monitor {
+    open_bracket_in(0, start_ms)
+}
+
+/// The same in a log of that format.
+fn open_bracket_in(version: u64, start_ms: i64) -> Monitor {
     let monitor = Monitor::new();
-    let turn = json!({"turn": 1});
-    monitor.dsh(0, start_ms - 2 * SECOND, "turn/start", &turn);
+    let log = DshLog { version, id: DSH, parent: None };
+    monitor.dsh_as(&log, 0, start_ms - 2 * SECOND, "turn/start", &json!({"turn": 1}));
     let bracket = json!({"compactionId": "c1", "turn": 1});
-    monitor.dsh(1, start_ms, "compaction/start", &bracket);
+    monitor.dsh_as(&log, 1, start_ms, "compaction/start", &bracket);
     monitor
 }
 
@@ -584,7 +589,7 @@ fn dsh_lock(monitor: &Monitor) -> std::path::PathBuf {
 fn a_bracket_whose_holder_is_older_is_compacting_then_stuck_then_of_nobody() {
     let mut holder = StandIn::start();
     let start = started_ms(holder.pid()) + MINUTE;
-    let monitor = open_bracket(start);
+    let monitor = open_bracket_in(4, start);
     holder.does("hold", &dsh_lock(&monitor));
     let (shown, phase, attention) = compaction(&monitor, start + MINUTE);
     assert_eq!(shown.state.as_deref(), Some("compacting"));
@@ -606,7 +611,7 @@ fn a_bracket_whose_holder_is_older_is_compacting_then_stuck_then_of_nobody() {
 fn a_bracket_whose_holder_is_younger_waits_for_its_boundary() {
     let mut holder = StandIn::start();
     let start = started_ms(holder.pid()) - MINUTE;
-    let monitor = open_bracket(start);
+    let monitor = open_bracket_in(4, start);
     holder.does("hold", &dsh_lock(&monitor));
     assert_eq!(state(&monitor, start + 2 * MINUTE), "abandoned, boundary pending");
     holder.kill();
@@ -616,7 +621,7 @@ fn a_bracket_whose_holder_is_younger_waits_for_its_boundary() {
 fn a_bracket_whose_holder_was_killed_is_open_in_a_session_that_has_ended() {
     let mut holder = StandIn::start();
     let start = started_ms(holder.pid()) + MINUTE;
-    let monitor = open_bracket(start);
+    let monitor = open_bracket_in(4, start);
     holder.does("hold", &dsh_lock(&monitor));
     assert_eq!(state(&monitor, start + MINUTE), "compacting");
     holder.kill();
@@ -646,6 +651,31 @@ fn a_bracket_in_a_log_without_a_lock_is_unverified_where_an_older_dsh_runs() {
     older.kill();
 }
 
+/// A later dsh leaves its lock beside a log of format 0 when it could not migrate it; whoever writes
+/// that log takes no lock.
+#[test]
+fn a_free_lock_beside_a_log_of_a_format_without_locks_says_nothing() {
+    let older = StandIn::start_as("dsh");
+    let start = started_ms(older.pid()) + MINUTE;
+    let monitor = open_bracket(start);
+    fs::write(dsh_lock(&monitor), "").unwrap();
+    assert_eq!(state(&monitor, start + MINUTE), "open, unverified");
+    monitor.dsh(2, start + SECOND, "session/end-seed", &json!({}));
+    let (stale, _, _) = compaction(&monitor, start + MINUTE);
+    let unsure = "stale by log; another writer cannot be excluded";
+    assert_eq!(stale.state.as_deref(), Some(unsure));
+    older.kill();
+}
+
+/// Nor does it say that the writer has gone, where only younger processes run.
+#[test]
+fn a_free_lock_beside_a_log_of_a_format_without_locks_is_not_why_its_writer_is_gone() {
+    let monitor = open_bracket(LONG_AGO);
+    fs::write(dsh_lock(&monitor), "").unwrap();
+    let why = compaction(&monitor, LONG_AGO + MINUTE).0.why.unwrap();
+    assert!(!why.contains("nobody holds the lock"), "{why}");
+}
+
 #[test]
 fn a_stale_bracket_is_a_fact_about_the_log_and_not_about_other_writers() {
     let older = StandIn::start_as("dsh");
@@ -663,7 +693,7 @@ fn a_stale_bracket_is_a_fact_about_the_log_and_not_about_other_writers() {
 fn after_a_step_of_the_clock_start_times_are_not_compared() {
     let mut holder = StandIn::start();
     let start = started_ms(holder.pid()) - MINUTE;
-    let monitor = open_bracket(start);
+    let monitor = open_bracket_in(4, start);
     holder.does("hold", &dsh_lock(&monitor));
     let stepped = start + SECOND;
     monitor.sql(&format!("INSERT INTO meta VALUES ('clock_stepped_ms', '{stepped}')"));

@@ -201,12 +201,36 @@ impl Monitor {
         self.append(&codex_rollout(), &meta);
     }
 
-    /// A row of the dsh session; the first one brings its header before it.
+    /// A row of the dsh session, in the log of format 0; the first one brings its header before it.
     pub(crate) fn dsh(&self, seq: u64, at_ms: i64, kind: &str, data: &Value) {
-        let name = format!(".dsh/sessions/--w--/{DSH}/session.jsonl");
+        self.dsh_as(&DshLog { version: 0, id: DSH, parent: None }, seq, at_ms, kind, data);
+    }
+
+    /// A row of a dsh session; the first one brings its header before it.
+    pub(crate) fn dsh_as(
+        &self,
+        log: &DshLog<'_>,
+        seq: u64,
+        at_ms: i64,
+        kind: &str,
+        data: &Value,
+    ) {
+        let file = match log.version {
+            0 => "session.jsonl".to_owned(),
+            version => format!("session.v{version}.jsonl"),
+        };
+        let name = format!(".dsh/sessions/--w--/{}/{file}", log.id);
         if seq == 0 {
-            let header = json!({"type": "session", "version": 0, "id": DSH, "createdAt": at_ms,
-                "cwd": "/w", "delegationDepth": 0});
+            let mut header = json!({"type": "session", "version": log.version, "id": log.id,
+                "createdAt": at_ms, "cwd": "/w", "delegationDepth": 0});
+            if log.version >= 2 {
+                header["isSeeded"] = json!(false);
+            }
+            if let Some(parent) = log.parent {
+                header["parentSession"] = json!(parent);
+                header["origin"] = json!("subagent");
+                header["delegationDepth"] = json!(1);
+            }
             self.append(&name, &header);
         }
         self.append(&name, &json!({"type": kind, "seq": seq, "time": at_ms, "data": data}));
@@ -240,6 +264,15 @@ fn open(setting: &Setting) -> Engine {
         }
         std::thread::yield_now();
     }
+}
+
+/// A log of dsh.
+pub(crate) struct DshLog<'a> {
+    /// Its format: 0 has no lock.
+    pub(crate) version: u64,
+    pub(crate) id: &'a str,
+    /// Of a sub-agent.
+    pub(crate) parent: Option<&'a str>,
 }
 
 /// What a record of Claude says.

@@ -30,7 +30,7 @@ pub(super) struct Exited {
 pub(super) enum Writer {
     /// It has a lock.
     Lock(Observed),
-    /// It has none: any dsh process can be.
+    /// It has none that its writers take: any dsh process can be.
     Programs(Programs),
 }
 
@@ -107,10 +107,10 @@ fn of_writer(writer: &Writer, scope: &Scope, now_ms: i64) -> Evidence {
         Writer::Lock(Observed::Unknown(why)) => ("lock", "unknown", *why),
         Writer::Lock(Observed::NoFile) => ("lock", "unknown", "it has no lock"),
         Writer::Programs(programs) if !programs.found.is_empty() => {
-            ("programs", "some", "it has no lock, and dsh runs here")
+            ("programs", "some", "its format has no lock, and dsh runs here")
         }
         Writer::Programs(programs) if programs.whole => {
-            ("programs", "none", "it has no lock, and no dsh runs here")
+            ("programs", "none", "its format has no lock, and no dsh runs here")
         }
         Writer::Programs(_) => ("programs", "unknown", "not every process can be seen"),
     };
