@@ -18,8 +18,9 @@ use crate::lifecycle::decide::{Known, decide};
 use crate::lifecycle::known::{Process, known};
 use crate::lifecycle::policy::{EdgeKind, reconciler};
 use crate::lifecycle::{Actor, Entity, Status, Windows};
+use crate::store::evidence::{self, Evidence};
 use crate::store::sessions::{self, Note, SessionRow};
-use crate::store::{Result, Store, StoreError, Tx, evidence};
+use crate::store::{Result, Store, StoreError, Tx};
 use plan::{Anchor, Hop, Plan, Silence};
 
 /// A sign of life that follows another is noted this often, or four times in a live window, ms.
@@ -86,6 +87,9 @@ pub struct Pass {
     pub runs: Vec<i64>,
     /// Sessions set aside until something new is written about them, with the reason.
     pub set_aside: Vec<(i64, String)>,
+    /// Sessions whose moves failed before they were all written, with the reason: none of them
+    /// stands, and they stay due.
+    pub undone: Vec<(i64, String)>,
     /// Sessions whose facts are unreadable; they were decided on by their clock alone.
     pub facts_unreadable: Vec<i64>,
 }
@@ -111,6 +115,7 @@ impl Pass {
         self.moved.extend(more.moved);
         self.runs.extend(more.runs);
         self.set_aside.extend(more.set_aside);
+        self.undone.extend(more.undone);
         self.facts_unreadable.extend(more.facts_unreadable);
     }
 }
@@ -140,14 +145,7 @@ pub fn tick(
         let part = store.write(|tx| {
             let mut part = Pass::default();
             for id in batch {
-                match one(tx, &moment, *id, &mut part) {
-                    // A value that cannot be read costs that session its turn, and no other.
-                    Err(StoreError::Value(why)) => {
-                        sessions::set_aside(tx, *id)?;
-                        part.set_aside.push((*id, why));
-                    }
-                    outcome => outcome?,
-                }
+                part.add(one(tx, &moment, *id)?);
             }
             Ok(part)
         })?;
@@ -169,31 +167,63 @@ struct Moment<'a> {
     now_ms: i64,
 }
 
-/// One session: known, decided, moved, noted.
-fn one(tx: &Tx<'_>, moment: &Moment<'_>, id: i64, pass: &mut Pass) -> Result<()> {
-    let Some(row) = sessions::load(tx, id)? else { return Ok(()) };
-    let unknown = || StoreError::Value(format!("agent `{}`", row.agent));
-    let actor = reconciler(&row.agent).ok_or_else(unknown)?;
-    let process = moment.look.processes.get(&id).copied().unwrap_or_default();
-    let evidence = evidence::of_session(tx, id)?;
-    let Some(mut known) = known(&row, &evidence, process) else {
-        // No stamp at all: no session, until its mirror finds one.
-        return if row.dirty { sessions::set_aside(tx, id) } else { Ok(()) };
+/// One session: known, decided, moved, noted. A value that cannot be read costs that session its
+/// turn, and no other.
+fn one(tx: &Tx<'_>, moment: &Moment<'_>, id: i64) -> Result<Pass> {
+    let read = || -> Result<Option<(SessionRow, Actor, Vec<Evidence>)>> {
+        let Some(row) = sessions::load(tx, id)? else { return Ok(None) };
+        let unknown = || StoreError::Value(format!("agent `{}`", row.agent));
+        let actor = reconciler(&row.agent).ok_or_else(unknown)?;
+        Ok(Some((row, actor, evidence::of_session(tx, id)?)))
     };
-    pass.checked += 1;
+    let (row, actor, evidence) = match read() {
+        Ok(Some(read)) => read,
+        Ok(None) => return Ok(Pass::default()),
+        // Another look would find the same.
+        Err(StoreError::Value(why)) => {
+            sessions::set_aside(tx, id)?;
+            return Ok(Pass { set_aside: vec![(id, why)], ..Pass::default() });
+        }
+        Err(error) => return Err(error),
+    };
+    match tx.whole(|tx| judge(tx, moment, &row, &actor, &evidence)) {
+        // What was written of it in vain is undone, the row stays as it was, and due.
+        Err(StoreError::Value(why)) => Ok(Pass { undone: vec![(id, why)], ..Pass::default() }),
+        outcome => outcome,
+    }
+}
+
+/// One session as it was read: decided, moved, noted.
+fn judge(
+    tx: &Tx<'_>,
+    moment: &Moment<'_>,
+    row: &SessionRow,
+    actor: &Actor,
+    evidence: &[Evidence],
+) -> Result<Pass> {
+    let id = row.id;
+    let process = moment.look.processes.get(&id).copied().unwrap_or_default();
+    let Some(mut known) = known(row, evidence, process) else {
+        // No stamp at all: no session, until its mirror finds one.
+        if row.dirty {
+            sessions::set_aside(tx, id)?;
+        }
+        return Ok(Pass::default());
+    };
+    let mut pass = Pass { checked: 1, ..Pass::default() };
     if row.facts_unreadable {
         pass.facts_unreadable.push(id);
     }
-    let anchor = plan::anchor(&row, &mut known, moment.windows, moment.now_ms);
+    let anchor = plan::anchor(row, &mut known, moment.windows, moment.now_ms);
     let verdict = decide(&known, moment.windows, moment.now_ms);
     let silence = if moment.look.hold_silence { Silence::Held } else { Silence::Judged };
-    let plan = plan::plan(&row, &known, verdict, moment.windows, silence);
+    let plan = plan::plan(row, &known, verdict, moment.windows, silence);
     pass.held += u64::from(plan.held);
     pass.anchored += u64::from(anchor.fresh);
-    if walk(tx, moment, &row, &actor, &plan, pass)? {
-        take_note(tx, moment, &row, &known, anchor, &plan)?;
+    if walk(tx, moment, row, actor, &plan, &mut pass)? {
+        take_note(tx, moment, row, &known, anchor, &plan)?;
     }
-    Ok(())
+    Ok(pass)
 }
 
 /// Applies the plan's hops in order; `false` if the row stays due.

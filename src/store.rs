@@ -36,6 +36,18 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 pub struct Tx<'a>(pub(crate) &'a Connection);
 
 impl Tx<'_> {
+    /// Work that stands or falls as one inside the transaction: what it wrote before it failed is
+    /// undone, and the transaction goes on.
+    pub fn whole<T>(&self, work: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
+        self.0.prepare_cached("SAVEPOINT whole")?.execute([])?;
+        let outcome = work(self);
+        if outcome.is_err() {
+            self.0.prepare_cached("ROLLBACK TO whole")?.execute([])?;
+        }
+        self.0.prepare_cached("RELEASE whole")?.execute([])?;
+        outcome
+    }
+
     /// The rows of some queries as text, columns joined by `|`: for tests that compare whole
     /// stores. No command prints this.
     pub fn dump(&self, queries: &[&str]) -> Result<String> {

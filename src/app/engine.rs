@@ -65,6 +65,8 @@ pub struct Engine {
     news: bool,
     /// The moment of the last pass over the rows that are due, ms.
     judged_ms: i64,
+    /// Rows whose moves the last pass had to undo.
+    undone: Vec<i64>,
     /// Roots that were there at some look of this process.
     seen: HashSet<PathBuf>,
     /// The consumer of the configuration was not known before.
@@ -105,6 +107,7 @@ impl Engine {
             scanned_anew: true,
             news: false,
             judged_ms: i64::MIN,
+            undone: Vec::new(),
             seen: HashSet::new(),
             new_consumer,
         })
@@ -182,6 +185,11 @@ impl Engine {
         if !pass.moved.is_empty() {
             log::note(&format!("{} statuses changed", pass.moved.len()));
         }
+        let undone: Vec<i64> = pass.undone.iter().map(|(id, _)| *id).collect();
+        for (id, why) in pass.undone.iter().filter(|(id, _)| !self.undone.contains(id)) {
+            log::note(&format!("session row {id} cannot be decided on, and stays due: {why}"));
+        }
+        self.undone = undone;
         Ok(pass)
     }
 

@@ -65,6 +65,15 @@ impl Bed {
         self.raw.execute(sql, params).unwrap();
     }
 
+    /// Statements of another kind.
+    pub(crate) fn execute(&self, sql: &str) {
+        self.raw.execute_batch(sql).unwrap();
+    }
+
+    pub(crate) fn deadline(&self, id: i64) -> Option<i64> {
+        self.value("SELECT deadline_ms FROM sessions WHERE id = ?1", [id])
+    }
+
     pub(crate) fn value<T: FromSql>(&self, sql: &str, params: impl Params) -> T {
         self.raw.query_row(sql, params, |row| row.get(0)).unwrap()
     }

@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use crate::liveness::StandIn;
 use crate::monitor::{
-    Agent, CLAUDE, CODEX, DAY, DSH, DshLog, HOUR, MINUTE, Monitor, OTHER, SECOND, Said, T0, remove, session,
+    Agent, CLAUDE, CODEX, DAY, DSH, DshLog, HOUR, MINUTE, Monitor, OTHER, SECOND, Said, T0, remove,
+    session,
 };
 
 fn busy() -> Value {

@@ -207,14 +207,7 @@ impl Monitor {
     }
 
     /// A row of a dsh session; the first one brings its header before it.
-    pub(crate) fn dsh_as(
-        &self,
-        log: &DshLog<'_>,
-        seq: u64,
-        at_ms: i64,
-        kind: &str,
-        data: &Value,
-    ) {
+    pub(crate) fn dsh_as(&self, log: &DshLog<'_>, seq: u64, at_ms: i64, kind: &str, data: &Value) {
         let file = match log.version {
             0 => "session.jsonl".to_owned(),
             version => format!("session.v{version}.jsonl"),

@@ -395,6 +395,31 @@ fn one_bad_session_never_stops_the_others() {
     assert_eq!(bed.store.rows_written(), written);
 }
 
+/// A value that cannot be read turns up behind the first of two moves: the row is as before, and due.
+#[test]
+fn a_walk_that_fails_half_way_leaves_the_row_as_it_was_and_due() {
+    let mut bed = Bed::new();
+    let id = bed.session("claude", "a", T0 + SECOND);
+    let good = bed.session("claude", "b", T0 + SECOND);
+    bed.pass_at(T0 + MINUTE);
+    bed.execute(&format!(
+        "CREATE TRIGGER spoil AFTER UPDATE OF status ON sessions
+         WHEN new.id = {id} AND new.status = 'idle'
+         BEGIN UPDATE sessions SET status = 'napping' WHERE id = new.id; END"
+    ));
+    let told = |bed: &mut Bed| (bed.story(id), bed.deadline(id), bed.version(id));
+    let before = told(&mut bed);
+    let pass = bed.pass_at(T0 + 2 * DAY);
+    assert_eq!((bed.status(id), told(&mut bed)), (Some(Status::Running), before));
+    assert_eq!(pass.undone, [(id, "status `napping`".to_owned())]);
+    assert_eq!(pass.set_aside, []);
+    assert!(pass.moved.iter().all(|moved| moved.session_id == good), "{:?}", pass.moved);
+    assert_eq!(bed.status(good), Some(Status::Completed));
+    bed.execute("DROP TRIGGER spoil");
+    bed.pass();
+    assert_eq!(bed.status(id), Some(Status::Completed));
+}
+
 #[test]
 fn what_is_not_as_it_was_read_is_a_conflict_and_leaves_nothing() {
     let mut bed = Bed::new();
