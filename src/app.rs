@@ -106,7 +106,9 @@ impl Setting {
             Color::Auto | Color::Never => Colour::Plain,
         };
         let width = match crossterm::terminal::size() {
-            Ok((columns, _)) if terminal && columns > 0 => Width::Cells(usize::from(columns)),
+            Ok((columns, _)) if terminal && columns > 0 => {
+                Width::Cells(usize::from(columns.min(crate::ui::layout::WIDTH_MAX)))
+            }
             _ => Width::Free,
         };
         let glyphs = if self.config.ascii { Glyphs::Ascii } else { Glyphs::Unicode };

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
+use rustix::termios::{QueueSelector, tcflush};
 
 use crate::ui::Switch;
 
@@ -116,6 +117,12 @@ pub fn write(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
     out.flush()
+}
+
+/// Drops what the terminal has sent and nobody has read.
+pub fn drop_input() {
+    // A terminal that is gone has nothing to drop.
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
 }
 
 /// The terminal's size in columns and rows; zeros when it does not know.

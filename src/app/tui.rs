@@ -41,8 +41,6 @@ pub use osc::Notify;
 const FRAME: Duration = Duration::from_millis(33);
 /// How often ages are looked at; they change no more often than this.
 const TICK: Duration = Duration::from_secs(10);
-/// What may pass between an escape and the rest of its sequence.
-const ESCAPE: Duration = Duration::from_millis(25);
 /// How long a request that found its channel full waits for the next try.
 const RETRY: Duration = Duration::from_millis(50);
 /// How long ^Z waits for the worker.
@@ -168,6 +166,7 @@ async fn open_and_run(feed: Feed, mut options: Options) -> anyhow::Result<Exit> 
         options,
         exit: None,
         deadlines: Deadlines::starting(TICK),
+        started: Instant::now(),
         last_frame: None,
         own_stop: false,
     };
@@ -176,6 +175,10 @@ async fn open_and_run(feed: Feed, mut options: Options) -> anyhow::Result<Exit> 
     while screen.exit.is_none() {
         let event = sources.next(screen.deadlines).await?;
         screen.turn(event, &mut sources).await?;
+    }
+    if screen.decoder.is_pasting() {
+        // The rest of it is not for the shell.
+        terminal::drop_input();
     }
     Ok(screen.exit.unwrap_or(Exit::Quit))
 }
@@ -191,6 +194,8 @@ struct Screen {
     options: Options,
     exit: Option<Exit>,
     deadlines: Deadlines,
+    /// When the screen was opened: what times of reads are measured from.
+    started: Instant,
     last_frame: Option<Instant>,
     /// We sent a stop signal to our process group, hence to ourselves too: it is no news.
     own_stop: bool,
@@ -210,11 +215,16 @@ impl Screen {
                 self.back(sources)?;
             }
             Event::Resize => self.resize()?,
-            Event::Bytes(bytes) => {
-                let inputs = self.decoder.feed(&bytes);
+            Event::Bytes(mut bytes) => {
+                // A flood is taken at once, so that what ends it does not wait behind it.
+                while let Ok(more) = sources.bytes.try_recv() {
+                    bytes.extend(more);
+                }
+                let now_ms = self.started.elapsed().as_millis();
+                let inputs = self.decoder.feed(&bytes, i64::try_from(now_ms).unwrap_or(i64::MAX));
                 self.inputs(inputs, sources).await?;
             }
-            Event::EscapeOver => {
+            Event::InputOver => {
                 let inputs = self.decoder.flush();
                 self.inputs(inputs, sources).await?;
             }
@@ -243,11 +253,12 @@ impl Screen {
     }
 
     async fn inputs(&mut self, inputs: Vec<Input>, sources: &mut Sources) -> anyhow::Result<()> {
-        let waiting = self.decoder.is_waiting();
-        self.deadlines.escape = waiting.then(|| Instant::now() + ESCAPE);
+        self.deadlines.input = self.decoder.patience().map(|patience| Instant::now() + patience);
         let now_ms = (self.options.now)();
         self.tell(Msg::Now(now_ms));
-        for input in inputs {
+        // As a terminal does that is not raw: the interrupt key takes back what was typed before it.
+        let first = inputs.iter().rposition(Input::is_interrupt).unwrap_or(0);
+        for input in inputs.into_iter().skip(first) {
             let msg = match input {
                 Input::Key(key) => Msg::Key(key),
                 Input::Paste(text) => Msg::Paste(text),

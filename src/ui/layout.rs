@@ -19,6 +19,10 @@ use crate::ui::model::{Focus, Model};
 pub const WIDTH_MIN: u16 = 60;
 /// Less than this, and one line says so.
 pub const HEIGHT_MIN: u16 = 15;
+/// More than this is no screen: one line says so, and nothing larger is ever drawn.
+pub const WIDTH_MAX: u16 = 1_000;
+/// More than this is no screen.
+pub const HEIGHT_MAX: u16 = 500;
 /// From here on list and details stand side by side.
 const WIDTH_WIDE: u16 = 110;
 /// From here on the list gets more than half of that.
@@ -69,14 +73,27 @@ pub fn is_too_small(model: &Model) -> bool {
     model.width < WIDTH_MIN || model.height < HEIGHT_MIN
 }
 
+/// Whether the screen is larger than any that is drawn.
+pub fn is_too_large(model: &Model) -> bool {
+    model.width > WIDTH_MAX || model.height > HEIGHT_MAX
+}
+
+/// The whole screen, or as much of it as is drawn.
+pub fn screen(model: &Model) -> Rect {
+    if is_too_large(model) {
+        return Rect::new(0, 0, model.width.min(WIDTH_MIN), 1);
+    }
+    Rect::new(0, 0, model.width, model.height)
+}
+
 /// Whether list and details stand side by side.
 pub fn is_wide(model: &Model) -> bool {
-    model.width >= WIDTH_WIDE && model.height >= HEIGHT_MIN
+    model.width >= WIDTH_WIDE && model.height >= HEIGHT_MIN && !is_too_large(model)
 }
 
 /// Where everything is.
 pub fn areas(model: &Model) -> Areas {
-    let screen = Rect::new(0, 0, model.width, model.height);
+    let screen = screen(model);
     let (header, rest) = split_top(screen, HEADER_ROWS);
     let (footer, mut body) = split_bottom(rest, 1);
     let mut trouble = None;

@@ -9,7 +9,7 @@ use crate::snapshot::{Picture, Query};
 use crate::text;
 use crate::ui::attention;
 use crate::ui::key::{Code, Held, Key, Mouse, MouseKind};
-use crate::ui::keymap::{self, Mode};
+use crate::ui::keymap::{self, Action, Mode};
 use crate::ui::layout;
 use crate::ui::model::{Full, Model, Notice, Overlay, Pane, Rate, Stays};
 use crate::ui::msg::{Effect, Msg, Reply, Switch};
@@ -33,7 +33,14 @@ const RATE_AFTER_MS: i64 = 500;
 pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     let mut effects = Vec::new();
     match msg {
-        Msg::Key(key) => pressed(model, key, &mut effects),
+        Msg::Key(key) => match pressed(model, key, &mut effects) {
+            Follows::Nothing => return effects,
+            Follows::Scrolling => {
+                detail::scroll(model);
+                return effects;
+            }
+            Follows::Everything => {}
+        },
         Msg::Paste(text) => pasted(model, &text),
         Msg::Mouse(mouse) => pointed(model, mouse),
         Msg::Resize { width, height } => {
@@ -48,14 +55,33 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     effects
 }
 
-fn pressed(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
+/// What has to be brought up to date after a key. A key that is held down, or ten thousand that mean
+/// nothing, must not each lay out an opened session anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Follows {
+    Nothing,
+    /// Where the opened session is scrolled to.
+    Scrolling,
+    Everything,
+}
+
+fn pressed(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> Follows {
     model.notice = None;
     let mode = model.mode();
     if let Some(action) = keymap::action(mode, key) {
         act::act(model, action, effects);
-    } else if let (Mode::Typing, Code::Char(letter), Held::Nothing) = (mode, key.code, key.held) {
-        typed(model, letter.encode_utf8(&mut [0; 4]));
+        let moves =
+            matches!(action, Action::Down | Action::Up | Action::PageDown | Action::PageUp);
+        let scrolls = moves && mode == Mode::Detail;
+        return if scrolls { Follows::Scrolling } else { Follows::Everything };
     }
+    let is_text = mode == Mode::Typing && key.held == Held::Nothing;
+    if let (true, Code::Char(letter)) = (is_text, key.code)
+        && typed(model, letter.encode_utf8(&mut [0; 4])) == Follows::Everything
+    {
+        return Follows::Everything;
+    }
+    Follows::Nothing
 }
 
 /// Pasted text is text: it never works as keys.
@@ -65,11 +91,29 @@ fn pasted(model: &mut Model, pasted: &str) {
     }
 }
 
-fn typed(model: &mut Model, text: &str) {
-    edit(model, |field| {
-        let room = TYPED_CHARS_MAX.saturating_sub(field.chars().count());
-        field.extend(text.chars().take(room));
-    });
+fn typed(model: &mut Model, text: &str) -> Follows {
+    let room = TYPED_CHARS_MAX.saturating_sub(field(model).chars().count());
+    if room == 0 {
+        return Follows::Nothing;
+    }
+    edit(model, |field| field.extend(text.chars().take(room)));
+    Follows::Everything
+}
+
+/// The text that is being typed.
+fn field(model: &Model) -> &str {
+    match &model.overlay {
+        Some(Overlay::Consumer(name)) => name,
+        Some(Overlay::Filter) => &model.list(model.pane).filter,
+        Some(
+            Overlay::Help(_)
+            | Overlay::Warnings(_)
+            | Overlay::Sort(_)
+            | Overlay::Resume(_)
+            | Overlay::Acknowledge(_),
+        )
+        | None => "",
+    }
 }
 
 /// Changes the text that is being typed.

@@ -4,7 +4,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::ui::layout::{self, HEIGHT_MIN, WIDTH_MIN};
+use crate::ui::layout::{self, HEIGHT_MAX, HEIGHT_MIN, WIDTH_MAX, WIDTH_MIN};
 use crate::ui::model::{Focus, Glyphs, Model, Overlay, Pane};
 use crate::ui::piece::{dim, plain};
 use crate::ui::theme;
@@ -24,13 +24,16 @@ mod sessions;
 mod strip;
 mod table;
 
-/// Draws a frame of the model's size.
+/// Draws a frame of the model's size; of a size that is refused, one line.
 pub fn view(model: &Model) -> Buffer {
-    let screen = Rect::new(0, 0, model.width, model.height);
+    let screen = layout::screen(model);
     let mut frame = Buffer::empty(screen);
     let mut canvas = Canvas::new(&mut frame, model.options.theme);
-    if layout::is_too_small(model) {
-        too_small(&mut canvas, model);
+    if layout::is_too_large(model) {
+        let limit = format!("draws up to {WIDTH_MAX}x{HEIGHT_MAX}");
+        unfit(&mut canvas, model, &limit);
+    } else if layout::is_too_small(model) {
+        unfit(&mut canvas, model, &format!("needs {WIDTH_MIN}x{HEIGHT_MIN}"));
     } else {
         panes(&mut canvas, model);
     }
@@ -41,10 +44,9 @@ pub fn view(model: &Model) -> Buffer {
     frame
 }
 
-fn too_small(canvas: &mut Canvas<'_>, model: &Model) {
-    let screen = Rect::new(0, 0, model.width, model.height);
-    let size = format!("needs {WIDTH_MIN}x{HEIGHT_MIN}, is {}x{}", model.width, model.height);
-    canvas.line(screen, 0, &[plain("lullwatch "), dim(&size)]);
+fn unfit(canvas: &mut Canvas<'_>, model: &Model, limit: &str) {
+    let size = format!("{limit}, is {}x{}", model.width, model.height);
+    canvas.line(layout::screen(model), 0, &[plain("lullwatch "), dim(&size)]);
 }
 
 fn panes(canvas: &mut Canvas<'_>, model: &Model) {

@@ -208,6 +208,34 @@ fn a_storm_of_sizes_is_survived() {
 }
 
 #[test]
+fn what_nobody_typed_does_nothing_and_a_flood_of_keys_delays_nobody() {
+    let mut screen = open();
+    screen.wait_for("needs you 3");
+    // A click in column 81 the old way, whose last bytes read `q(`; then the answer about a colour.
+    screen.send("\u{1b}[M q(\u{1b}]11;rgb:aaaa/ffff/qqqq\u{1b}\\/abc");
+    screen.wait_for("nothing matches /abc");
+    screen.send("\u{1b}");
+    screen.wait_for("needs you 3");
+    screen.send(&"z".repeat(20_000));
+    screen.send("\u{3}");
+    screen.wait_for("left by the user");
+    screen.given_back();
+}
+
+#[test]
+fn a_terminal_of_any_size_is_survived_and_a_huge_one_refused() {
+    let mut screen = open();
+    screen.wait_for("needs you 3");
+    screen.resize_terminal(65_535, 65_535);
+    screen.wait_for("draws up to 1000x500, is 65535x65535");
+    screen.resize(80, 24);
+    screen.wait_for("needs you 3");
+    screen.send("q");
+    screen.wait_for("left by the user");
+    screen.given_back();
+}
+
+#[test]
 fn a_screen_at_rest_writes_nothing() {
     let mut screen = open();
     screen.wait_for("needs you 3");

@@ -1,5 +1,5 @@
 //! Where the loop's events come from, and which one wins when several are there: signals, then the
-//! user, then the screen, then everything else.
+//! screen when it is due, then the user, then everything else.
 
 use std::future::pending;
 use std::io;
@@ -29,8 +29,8 @@ pub(super) enum Event {
     Resize,
     /// The terminal sent something.
     Bytes(Vec<u8>),
-    /// Nothing followed an escape.
-    EscapeOver,
+    /// What the input waited for did not come.
+    InputOver,
     /// There is a newer picture.
     Picture,
     /// An answer.
@@ -76,14 +76,14 @@ impl Signals {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadlines {
     pub(super) frame: Option<Instant>,
-    pub(super) escape: Option<Instant>,
+    pub(super) input: Option<Instant>,
     pub(super) retry: Option<Instant>,
     pub(super) tick: Instant,
 }
 
 impl Deadlines {
     pub(super) fn starting(tick: Duration) -> Self {
-        Self { frame: None, escape: None, retry: None, tick: Instant::now() + tick }
+        Self { frame: None, input: None, retry: None, tick: Instant::now() + tick }
     }
 }
 
@@ -113,9 +113,10 @@ impl Sources {
             Some(message) = self.panicked.recv() => Event::Panicked(message),
             Some(error) = self.hopeless.recv() => Event::Hopeless(error),
             _ = signals.resize.recv() => Event::Resize,
-            bytes = self.bytes.recv() => bytes.map_or(Event::Exit(Exit::HangUp), Event::Bytes),
-            () = due(deadlines.escape) => Event::EscapeOver,
+            // Before the input: a flood of it must not keep the screen as it was.
             () = due(deadlines.frame) => Event::Frame,
+            bytes = self.bytes.recv() => bytes.map_or(Event::Exit(Exit::HangUp), Event::Bytes),
+            () = due(deadlines.input) => Event::InputOver,
             changed = self.pictures.changed() => {
                 changed.context("the reader of the store has ended")?;
                 Event::Picture

@@ -108,6 +108,13 @@ pub(super) fn settle(model: &mut Model) {
         lines.iter().rposition(of_owner).unwrap_or(detail.at.min(last))
     };
     detail.lines = lines;
+    scroll(model);
+}
+
+/// Brings the cursor's line onto the screen.
+pub(super) fn scroll(model: &mut Model) {
+    let Some(area) = model.areas().detail.map(layout::detail) else { return };
+    let detail = &mut model.detail;
     let height = usize::from(area.page.height);
     detail.offset = scroll::follow(detail.at, detail.offset, height, detail.lines.len());
 }

@@ -103,6 +103,11 @@ impl Screen {
         self.master.as_ref().unwrap().resize(size(columns, rows)).unwrap();
     }
 
+    /// Another size of the terminal alone: the emulator could not hold it.
+    pub(crate) fn resize_terminal(&mut self, columns: u16, rows: u16) {
+        self.master.as_ref().unwrap().resize(size(columns, rows)).unwrap();
+    }
+
     /// What is on the screen.
     pub(crate) fn text(&self) -> String {
         self.emulator.screen().contents()

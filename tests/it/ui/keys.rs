@@ -344,3 +344,15 @@ fn effects_of_the_shell() {
     tell(&mut model, Msg::Now(fixture::NOW_MS + 5_000));
     assert!(!screen(&model).contains("looking at every file"), "notices go by themselves");
 }
+
+#[test]
+fn keys_that_mean_nothing_or_only_move_lay_nothing_out_anew() {
+    let mut model = many();
+    press(&mut model, "jjj<enter>");
+    assert!(model.detail.lines.len() > 3, "{}", model.detail.lines.len());
+    let before = model.detail.lines.as_ptr();
+    press(&mut model, "zzZkkj<pgup><pgdn>");
+    assert_eq!(model.detail.lines.as_ptr(), before);
+    press(&mut model, "l");
+    assert_ne!(model.detail.lines.as_ptr(), before, "another tab is laid out");
+}
