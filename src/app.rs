@@ -7,6 +7,7 @@
 //! - [`once`]: `--once` and the commands that read;
 //! - [`worker`]: the writer's loop behind the TUI and `watch`, with [`watcher`] for its hints;
 //! - [`screen`]: the TUI's threads; [`tui`] its loop, [`terminal`] the way back;
+//! - [`signals`]: which of them end what runs on;
 //! - [`lock`]: who writes; [`log`]: what was done, for `--log-file`.
 //! - [`deliver`]: the `on_terminal` command, [`attempt`] one call of it;
 //! - [`doctor`]: what is wrong, without writing anything;
@@ -30,6 +31,7 @@ pub mod reader;
 pub mod run;
 pub mod runs;
 pub mod screen;
+pub mod signals;
 pub mod terminal;
 pub mod tui;
 pub mod watch;
@@ -118,6 +120,7 @@ impl Setting {
 
 /// Runs what was typed. Errors have been told on stderr when it returns.
 pub fn run(cli: Cli) -> Exit {
+    signals::outlive_file_limit();
     if let Some(Command::Hook { event, print_config: None }) = &cli.command {
         return hook::record(&cli.globals, event.as_deref());
     }

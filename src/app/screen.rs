@@ -11,7 +11,7 @@ use anyhow::Context;
 use super::reader::{self, Wish};
 use super::tui::{self, Feed, Notify, Options, Request};
 use super::worker::{self, News, Order};
-use super::{Exit, Setting, log, once};
+use super::{Exit, Setting, complain, log, once, signals};
 use crate::config;
 use crate::snapshot::Picture;
 use crate::ui::theme::Theme;
@@ -73,15 +73,18 @@ pub fn run(setting: &Setting) -> anyhow::Result<Exit> {
     }
     match outcome? {
         tui::Exit::Quit => Ok(Exit::Fine),
-        tui::Exit::Signal(signal) => Ok(Exit::Signal(signal)),
-        tui::Exit::HangUp => Ok(Exit::Signal(HANG_UP)),
+        tui::Exit::Signal(signal) => {
+            if let Some(line) = signals::farewell(signal) {
+                complain(&line);
+            }
+            Ok(Exit::Signal(signal))
+        }
+        tui::Exit::HangUp => Ok(Exit::Signal(signals::HANG_UP)),
     }
 }
 
 /// How long the reader is waited for at the end.
 const READER_WAIT: Duration = Duration::from_millis(1_000);
-/// SIGHUP.
-const HANG_UP: i32 = 1;
 
 fn options(setting: &Setting, query: crate::snapshot::Query) -> Options {
     let config = &setting.config;

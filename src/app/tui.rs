@@ -27,6 +27,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::app::input::{self, Decoder, Input};
 use crate::app::painter::Painter;
+use crate::app::signals::Ignored;
 use crate::app::terminal::{self, Guard};
 use crate::app::tui::sources::{Deadlines, Event, Signals, Sources};
 use crate::snapshot::{Picture, Pointer, Query};
@@ -141,7 +142,8 @@ pub fn run(feed: Feed, options: Options) -> anyhow::Result<Exit> {
 }
 
 async fn open_and_run(feed: Feed, mut options: Options) -> anyhow::Result<Exit> {
-    let signals = Signals::listen().context("cannot listen for signals")?;
+    let ignored = Ignored::at_start();
+    let signals = Signals::listen(ignored).context("cannot listen for signals")?;
     let (panics, panicked) = mpsc::channel(1);
     let elsewhere = move |message| {
         // The first one is the one to be told.
@@ -169,6 +171,7 @@ async fn open_and_run(feed: Feed, mut options: Options) -> anyhow::Result<Exit> 
         started: Instant::now(),
         last_frame: None,
         own_stop: false,
+        can_stop: !ignored.has(Signal::TSTP.as_raw()),
     };
     screen.take_picture(&mut sources)?;
     screen.draw();
@@ -199,6 +202,8 @@ struct Screen {
     last_frame: Option<Instant>,
     /// We sent a stop signal to our process group, hence to ourselves too: it is no news.
     own_stop: bool,
+    /// Whoever started us can make a stopped program go on: it has not told us to ignore stops.
+    can_stop: bool,
 }
 
 impl Screen {
@@ -291,7 +296,10 @@ impl Screen {
         sources: &mut Sources,
     ) -> anyhow::Result<()> {
         for effect in effects {
-            if effect == Effect::Suspend {
+            if effect == Effect::Suspend && !self.can_stop {
+                let why = "^Z does nothing here: whoever started lullwatch has no job control";
+                self.tell(Msg::Reply(Reply::Notice(why.to_owned())));
+            } else if effect == Effect::Suspend {
                 self.stop(Others::Stop, sources).await?;
             } else {
                 self.carry_out_at_once(effect)?;
@@ -399,7 +407,7 @@ impl Screen {
             self.own_stop = process::kill_current_process_group(Signal::TSTP).is_ok();
         }
         process::kill_process(process::getpid(), Signal::STOP).context("cannot stop")?;
-        let _ = timeout(GO_ON_MAX, sources.signals.go_on.recv()).await;
+        let _ = timeout(GO_ON_MAX, sources.signals.go_on.next()).await;
         self.back(sources)
     }
 

@@ -1,9 +1,14 @@
 //! `watch`: the same loop as behind the TUI, without a screen, for systemd. It runs until it is told
 //! to end, and prints each transition, whoever writes it: as a viewer those of the writer.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{self, SyncSender};
 use std::time::Duration;
 
+use anyhow::Context as _;
+
+use super::signals::{self, Ignored, Listener};
 use super::worker::{self, News, Order};
 use super::{Exit, Setting, complain, engine, is_closed_pipe, once};
 use crate::report;
@@ -17,11 +22,11 @@ const ROWS_MAX: i64 = 10_000;
 /// How long the first look at the store waits for other programs.
 const BUSY: Duration = Duration::from_millis(500);
 
-/// Runs until SIGTERM, SIGINT or SIGHUP, or until nobody reads what it prints.
+/// Runs until a signal that ends it (see [`signals`]), or until nobody reads what it prints.
 pub fn watch(setting: &Setting) -> anyhow::Result<Exit> {
     usable(setting)?;
     let (send, orders) = mpsc::sync_channel(ORDERS_MAX);
-    stop_on_signal(send.clone())?;
+    let signal = stop_on_signal(send.clone())?;
     let mut teller =
         Teller { setting, reader: None, told: newest(setting), warned: Vec::new(), trouble: None };
     let mut outcome = Ok(Exit::Fine);
@@ -33,7 +38,14 @@ pub fn watch(setting: &Setting) -> anyhow::Result<Exit> {
             let _ = stop.try_send(Order::Stop);
         }
     });
-    outcome
+    let signal = signal.load(Ordering::SeqCst);
+    match signals::farewell(signal) {
+        Some(line) => {
+            complain(&line);
+            outcome.map(|_| Exit::Signal(signal))
+        }
+        None => outcome,
+    }
 }
 
 /// The newest transition before anything is printed; 0 in a store that is yet to be made.
@@ -144,27 +156,21 @@ impl Teller<'_> {
     }
 }
 
-/// Sends an order to stop when the process is told to end.
-fn stop_on_signal(send: SyncSender<Order>) -> anyhow::Result<()> {
+/// Sends an order to stop when the process is told to end; which signal told it, 0 if none did.
+fn stop_on_signal(send: SyncSender<Order>) -> anyhow::Result<Arc<AtomicI32>> {
+    let ignored = Ignored::at_start();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut listener = {
+        let _inside = runtime.enter();
+        Listener::to(signals::ENDING, ignored).context("cannot listen for signals")?
+    };
+    signals::outlive_needless(ignored);
+    let told = Arc::new(AtomicI32::new(0));
+    let tell = Arc::clone(&told);
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        runtime.block_on(async {
-            use tokio::signal::unix::{SignalKind, signal};
-            let (Ok(mut term), Ok(mut int), Ok(mut hup)) = (
-                signal(SignalKind::terminate()),
-                signal(SignalKind::interrupt()),
-                signal(SignalKind::hangup()),
-            ) else {
-                return;
-            };
-            tokio::select! {
-                _ = term.recv() => {}
-                _ = int.recv() => {}
-                _ = hup.recv() => {}
-            }
-        });
+        tell.store(runtime.block_on(listener.next()), Ordering::SeqCst);
         // The loop may have ended already.
         let _ = send.send(Order::Stop);
     })?;
-    Ok(())
+    Ok(told)
 }

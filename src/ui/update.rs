@@ -70,8 +70,7 @@ fn pressed(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> Follows {
     let mode = model.mode();
     if let Some(action) = keymap::action(mode, key) {
         act::act(model, action, effects);
-        let moves =
-            matches!(action, Action::Down | Action::Up | Action::PageDown | Action::PageUp);
+        let moves = matches!(action, Action::Down | Action::Up | Action::PageDown | Action::PageUp);
         let scrolls = moves && mode == Mode::Detail;
         return if scrolls { Follows::Scrolling } else { Follows::Everything };
     }

@@ -89,7 +89,19 @@ fn open() -> Screen {
 
 /// The other side of the tests, which may be told to fail.
 fn failing(environment: &[(&str, &str)]) -> Screen {
-    let mut command = CommandBuilder::new(std::env::current_exe().unwrap());
+    started(CommandBuilder::new(std::env::current_exe().unwrap()), environment)
+}
+
+/// The other side of the tests, started by a shell that ignores these signals.
+fn ignoring(signals: &str) -> Screen {
+    let mut command = CommandBuilder::new("sh");
+    command.args(["-c", &format!("trap '' {signals}; exec \"$0\" \"$@\"")]);
+    command.arg(std::env::current_exe().unwrap());
+    started(command, &[])
+}
+
+fn started(mut command: CommandBuilder, environment: &[(&str, &str)]) -> Screen {
+    crate::stage::heed_signals();
     command.args(["--exact", "pty::other_side", "--ignored", "--nocapture", "-q"]);
     command.env("TERM", "xterm-256color");
     command.env("RUST_BACKTRACE", "0");
@@ -120,9 +132,22 @@ fn keys_drive_the_screen_and_quit_gives_the_terminal_back() {
 
 #[test]
 fn signals_give_the_terminal_back() {
-    for (signal, number) in [(Signal::TERM, 15), (Signal::INT, 2)] {
+    for (signal, number) in [
+        (Signal::TERM, 15),
+        (Signal::INT, 2),
+        (Signal::QUIT, 3),
+        (Signal::XCPU, 24),
+        (Signal::ABORT, 6),
+        (Signal::SYS, 31),
+    ] {
         let mut screen = open();
         screen.wait_for("needs you 3");
+        // These need not end anything.
+        for needless in [Signal::USR1, Signal::USR2, Signal::ALARM, Signal::PROF, Signal::IO] {
+            screen.kill(needless);
+        }
+        screen.send("jjj\r");
+        screen.wait_for("FOLLOW");
         screen.kill(signal);
         screen.wait_for(&format!("left by signal {number}"));
         screen.given_back();
@@ -131,6 +156,21 @@ fn signals_give_the_terminal_back() {
     screen.wait_for("needs you 3");
     screen.kill(Signal::HUP);
     assert_eq!(screen.exit_code(), 0);
+    screen.given_back();
+}
+
+#[test]
+fn signals_ignored_at_the_start_stay_ignored() {
+    let mut screen = ignoring("TERM INT QUIT HUP TSTP");
+    screen.wait_for("needs you 3");
+    for signal in [Signal::TERM, Signal::INT, Signal::QUIT, Signal::HUP, Signal::TSTP] {
+        screen.kill(signal);
+    }
+    // The key too: nobody would make us go on.
+    screen.send("\u{1a}");
+    screen.wait_for("has no job control");
+    screen.send("q");
+    screen.wait_for("left by the user");
     screen.given_back();
 }
 

@@ -27,7 +27,11 @@ static SIGNALS: Once = Once::new();
 
 /// What ignores a signal leaves that to its children, and `nohup cargo test &` ignores these. What
 /// handles one leaves them the default.
-fn heed_signals() {
+pub(crate) fn heed_signals() {
+    SIGNALS.call_once(register_signals);
+}
+
+fn register_signals() {
     for signal in [SIGHUP, SIGINT, SIGQUIT] {
         let always = Arc::new(AtomicBool::new(true));
         register_conditional_shutdown(signal, 128 + signal, always).unwrap();
@@ -40,7 +44,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        SIGNALS.call_once(heed_signals);
+        heed_signals();
         let stage = Self { folder: tempfile::tempdir().unwrap() };
         for folder in ["bin", "work", "state"] {
             fs::create_dir(stage.path(folder)).unwrap();

@@ -12,6 +12,7 @@ use lullwatch::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::monitor::{Agent, CLAUDE, Monitor, SECOND, Said};
+use crate::stage::heed_signals;
 
 /// How long something may take that takes two seconds when nothing else runs.
 const LATE: Duration = Duration::from_secs(30);
@@ -24,8 +25,24 @@ struct Watch {
 
 impl Watch {
     fn start(monitor: &Monitor) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_lullwatch"))
-            .args(["watch", "--json"])
+        Self::start_as(
+            monitor,
+            Command::new(env!("CARGO_BIN_EXE_lullwatch")).args(["watch", "--json"]),
+        )
+    }
+
+    /// Started by a shell that ignores these signals, as `nohup` and a script's `&` do.
+    fn start_ignoring(monitor: &Monitor, signals: &str) -> Self {
+        let script = format!("trap '' {signals}; exec \"$0\" watch --json");
+        Self::start_as(
+            monitor,
+            Command::new("sh").args(["-c", &script, env!("CARGO_BIN_EXE_lullwatch")]),
+        )
+    }
+
+    fn start_as(monitor: &Monitor, command: &mut Command) -> Self {
+        heed_signals();
+        let mut child = command
             .env_clear()
             .env("HOME", monitor.path(""))
             .stdin(Stdio::null())
@@ -53,6 +70,19 @@ impl Watch {
                 return told["reason"]["code"].as_str().unwrap().to_owned();
             }
         }
+    }
+}
+
+impl Watch {
+    fn kill(&self, signal: i32) {
+        let status =
+            Command::new("kill").args([format!("-{signal}"), self.child.id().to_string()]).status();
+        assert!(status.unwrap().success());
+    }
+
+    /// Its exit code, once it has ended.
+    fn ends(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
     }
 }
 
@@ -101,4 +131,52 @@ fn a_hook_is_absorbed_by_whoever_writes() {
     while waiting() > 0 {
         std::thread::yield_now();
     }
+}
+
+#[test]
+fn signals_ignored_at_the_start_and_those_without_meaning_do_not_end_it() {
+    const TERM: i32 = 15;
+    let monitor = Monitor::new();
+    let now = Clock::default().now_ms();
+    monitor.claude(CLAUDE, now - 2 * SECOND, &Said::Prompt("Add a table"));
+    let mut watch = Watch::start_ignoring(&monitor, "HUP INT QUIT");
+    assert_eq!(watch.hears("running"), "session.admitted.activity");
+    // HUP, INT, QUIT; USR1, USR2, ALRM, VTALRM, PROF, IO, XFSZ and one without a name.
+    for signal in [1, 2, 3, 10, 12, 14, 26, 27, 29, 25, 40] {
+        watch.kill(signal);
+    }
+    monitor.claude("0a6f3a1e-0009-4d11-8a11-0000000000aa", now, &Said::Prompt("And a chair"));
+    assert_eq!(watch.hears("running"), "session.admitted.activity");
+    watch.kill(TERM);
+    assert_eq!(watch.ends(), Some(0));
+}
+
+#[test]
+fn a_signal_that_ends_it_ends_it_in_order() {
+    // TERM is what a service manager sends; QUIT and XCPU are said.
+    for (signal, code) in [(15, 0), (3, 131), (24, 152)] {
+        let monitor = Monitor::new();
+        let now = Clock::default().now_ms();
+        monitor.claude(CLAUDE, now - 2 * SECOND, &Said::Prompt("Add a table"));
+        let mut watch = Watch::start_ignoring(&monitor, "USR1");
+        watch.hears("running");
+        watch.kill(signal);
+        assert_eq!(watch.ends(), Some(code), "signal {signal}");
+    }
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_ends_nothing_without_a_word() {
+    let monitor = Monitor::new();
+    let now = Clock::default().now_ms();
+    monitor.claude(CLAUDE, now - 2 * SECOND, &Said::Prompt("Add a table"));
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -f 8; exec \"$0\" --once", env!("CARGO_BIN_EXE_lullwatch")])
+        .env_clear()
+        .env("HOME", monitor.path(""))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.starts_with("lullwatch: "), "{told}");
 }

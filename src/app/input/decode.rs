@@ -69,11 +69,16 @@ enum State {
     /// Behind `ESC [ [`, which is how the console of Linux writes its function keys.
     Console,
     /// In a report without a final byte: so many characters are left, the last byte began one.
-    Report { left: u8, lead: bool },
+    Report {
+        left: u8,
+        lead: bool,
+    },
     /// Behind a report: a byte that continues its last character belongs to it.
     ReportOver,
     /// In a control string; whether it began with a control of eight bits and may so end.
-    Text { eight_bit: bool },
+    Text {
+        eight_bit: bool,
+    },
     /// Behind an escape in a control string.
     TextEscape,
     /// The control string was given up at an escape: the second half of its end may still come.

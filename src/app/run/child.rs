@@ -6,7 +6,6 @@
 //! ignored stays so, for it and for us.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::exfiltrator::origin::Origin;
 use signal_hook::low_level::siginfo::Cause as From;
 
+use crate::app::signals::Ignored;
 use crate::clock::Clock;
 use crate::lifecycle::run::Ended;
 use crate::liveness::family::family;
@@ -72,8 +72,8 @@ impl Watch {
     /// Takes the signals.
     pub(super) fn prepare() -> anyhow::Result<Self> {
         let (send, events) = mpsc::sync_channel(EVENTS_MAX);
-        let ignored = ignored_signals();
-        let wanted = SIGNALS.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
+        let ignored = Ignored::at_start();
+        let wanted = SIGNALS.into_iter().filter(|signal| !ignored.has(*signal));
         let mut signals = SignalsInfo::<WithOrigin>::new(wanted).context("cannot take signals")?;
         let own = send.clone();
         thread("signals", move || {
@@ -316,13 +316,6 @@ fn wait_for(pid: Pid, send: &SyncSender<Event>) {
             return;
         }
     }
-}
-
-/// Signals that we were started with as ignored, a bit each; none where that cannot be told.
-fn ignored_signals() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use rustix::process;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
+use crate::app::signals::{self, Ignored, Listener};
 use crate::app::tui::Exit;
 use crate::snapshot::Picture;
 use crate::ui::Reply;
@@ -50,24 +50,22 @@ pub(super) enum Event {
 /// Signals that end or change something.
 #[derive(Debug)]
 pub(super) struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hang_up: Signal,
-    stop: Signal,
-    pub(super) go_on: Signal,
-    resize: Signal,
+    ending: Listener,
+    stop: Listener,
+    pub(super) go_on: Listener,
+    resize: Listener,
 }
 
 impl Signals {
-    pub(super) fn listen() -> io::Result<Self> {
-        let raw = |which: process::Signal| signal(SignalKind::from_raw(which.as_raw()));
+    pub(super) fn listen(ignored: Ignored) -> io::Result<Self> {
+        signals::outlive_needless(ignored);
+        // To ignore these two is what everybody does by default: it says nothing.
+        let always = |which: process::Signal| Listener::to([which.as_raw()], Ignored::default());
         Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hang_up: signal(SignalKind::hangup())?,
-            stop: raw(process::Signal::TSTP)?,
-            go_on: raw(process::Signal::CONT)?,
-            resize: signal(SignalKind::window_change())?,
+            ending: Listener::to(signals::ENDING, ignored)?,
+            stop: Listener::to([process::Signal::TSTP.as_raw()], ignored)?,
+            go_on: always(process::Signal::CONT)?,
+            resize: always(process::Signal::WINCH)?,
         })
     }
 }
@@ -102,17 +100,18 @@ impl Sources {
     /// Waits for the next event.
     pub(super) async fn next(&mut self, deadlines: Deadlines) -> anyhow::Result<Event> {
         let signals = &mut self.signals;
-        let ended = |which: process::Signal| Event::Exit(Exit::Signal(which.as_raw()));
+        let ended = |which: i32| match which {
+            signals::HANG_UP => Event::Exit(Exit::HangUp),
+            _ => Event::Exit(Exit::Signal(which)),
+        };
         Ok(tokio::select! {
             biased;
-            _ = signals.hang_up.recv() => Event::Exit(Exit::HangUp),
-            _ = signals.terminate.recv() => ended(process::Signal::TERM),
-            _ = signals.interrupt.recv() => ended(process::Signal::INT),
-            _ = signals.stop.recv() => Event::Stop,
-            _ = signals.go_on.recv() => Event::GoOn,
+            which = signals.ending.next() => ended(which),
+            _ = signals.stop.next() => Event::Stop,
+            _ = signals.go_on.next() => Event::GoOn,
             Some(message) = self.panicked.recv() => Event::Panicked(message),
             Some(error) = self.hopeless.recv() => Event::Hopeless(error),
-            _ = signals.resize.recv() => Event::Resize,
+            _ = signals.resize.next() => Event::Resize,
             // Before the input: a flood of it must not keep the screen as it was.
             () = due(deadlines.frame) => Event::Frame,
             bytes = self.bytes.recv() => bytes.map_or(Event::Exit(Exit::HangUp), Event::Bytes),

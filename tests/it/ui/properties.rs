@@ -160,12 +160,13 @@ fn showing_fleet(width: u16, height: u16) -> lullwatch::ui::Model {
 
 #[test]
 fn a_size_beyond_any_screen_is_refused_with_a_line() {
+    let symbol = ratatui::buffer::Cell::symbol;
     for (width, height) in [(65_535, 65_535), (1_001, 500), (1_000, 501), (10_000, 10_000)] {
         let mut model = showing(fixture::many(), width, height);
         press(&mut model, "jj<enter>G?<esc>");
         let frame = view(&model);
         assert!(frame.area.area() <= 100, "{:?}", frame.area);
-        let line: String = frame.content().iter().map(|cell| cell.symbol()).collect();
+        let line: String = frame.content().iter().map(symbol).collect();
         let want = format!("lullwatch draws up to 1000x500, is {width}x{height}");
         assert_eq!(line.trim_end(), want);
     }

@@ -49,15 +49,15 @@ fn keys_of_every_kind() {
 #[test]
 fn what_nobody_typed_is_no_key() {
     for bytes in [
-        &b"\x1b[M q("[..],              // a click in column 81, the old way
-        b"\x1b[M \xc2\x9bq",            // the same of a wide terminal that writes UTF-8
+        &b"\x1b[M q("[..],   // a click in column 81, the old way
+        b"\x1b[M \xc2\x9bq", // the same of a wide terminal that writes UTF-8
         b"\x1b[M q\xc2\x9b",
-        b"\x1b[32;81;8M",               // the way of urxvt
-        b"\x1b[tqq\x1b[Tqqqqqq",        // highlight tracking
+        b"\x1b[32;81;8M",        // the way of urxvt
+        b"\x1b[tqq\x1b[Tqqqqqq", // highlight tracking
         b"\x1b[<0;81;8m",
-        b"\x1b[113;1:3u\x1b[1;1:3A",    // a key that is let go
-        b"\x1b[113;3u\x1b[113;9u",      // one held with Alt, or with Super
-        b"\x1b_Gi=31;OKq\x1b\\",        // kitty's answer about pictures
+        b"\x1b[113;1:3u\x1b[1;1:3A", // a key that is let go
+        b"\x1b[113;3u\x1b[113;9u",   // one held with Alt, or with Super
+        b"\x1b_Gi=31;OKq\x1b\\",     // kitty's answer about pictures
         b"\x1b^qq\x1b\\\x1bXqq\x1b\\",
         b"\x1bP>|XTerm(388)qqq\x1b\\",
         b"\x9b?61;22c\x9d11;qq\x9c\xc2\x9bA\x8fA", // controls of eight bits; arrows are keys
@@ -150,7 +150,7 @@ fn the_interrupt_key_works_through_a_paste_that_never_ends() {
 #[test]
 fn a_long_paste_is_kept_up_to_its_bound() {
     let mut decoder = Decoder::default();
-    let long = [&b"\x1b[200~"[..], &[b'y'; 100_000], b"\x1b[201~j"].concat();
+    let long = [&b"\x1b[200~"[..], &vec![b'y'; 100_000], b"\x1b[201~j"].concat();
     let inputs = decoder.feed(&long, 0);
     let [Input::Paste(text), Input::Key(key)] = inputs.as_slice() else { panic!("{inputs:?}") };
     assert_eq!((text.len(), key.label().as_str()), (PASTE_BYTES_MAX, "j"));
