@@ -40,10 +40,13 @@ pub mod worker;
 
 use std::io::{self, IsTerminal, Write};
 
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+
 use crate::cli::{Cli, Command};
 use crate::clock::Clock;
 use crate::config::{self, Color, Config, Surroundings};
 use crate::report::{Colour, Glyphs, Style, Width};
+use crate::text::Zone;
 
 /// How a command ended; the numbers are those of the design.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +97,8 @@ pub struct Setting {
     pub children: bool,
     /// Exit with 3 when something needs attention.
     pub exit_code: bool,
+    /// Whose clock people are told moments by.
+    pub zone: Zone,
 }
 
 impl Setting {
@@ -114,7 +119,7 @@ impl Setting {
             _ => Width::Free,
         };
         let glyphs = if self.config.ascii { Glyphs::Ascii } else { Glyphs::Unicode };
-        Style { width, colour, glyphs }
+        Style { width, colour, glyphs, zone: self.zone }
     }
 }
 
@@ -138,6 +143,7 @@ pub fn run(cli: Cli) -> Exit {
         json: cli.json,
         children: cli.children,
         exit_code: cli.exit_code,
+        zone: local_zone(),
     };
     if let Err(error) = start_log(&setting, cli.command.as_ref()) {
         complain(&format!("{error:#}"));
@@ -162,6 +168,16 @@ pub fn run(cli: Cli) -> Exit {
             Exit::Fault
         }
     }
+}
+
+/// The zone of `TZ`, else of this machine. The system's own files know the newest rules; a container
+/// without them, or with a few of them, still gets what is compiled in.
+fn local_zone() -> Zone {
+    let bundled = || {
+        let name = std::env::var("TZ").ok()?;
+        TimeZoneDatabase::bundled().get(name.trim_start_matches(':')).ok()
+    };
+    TimeZone::try_system().ok().or_else(bundled).map_or_else(Zone::default, Zone::new)
 }
 
 fn start_log(setting: &Setting, command: Option<&Command>) -> anyhow::Result<()> {

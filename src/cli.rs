@@ -1,8 +1,10 @@
 //! What can be typed: the flags and commands, nothing done yet.
 
 use std::ffi::{OsStr, OsString};
+use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::builder::{BoolishValueParser, OsStringValueParser, TypedValueParser};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -16,7 +18,7 @@ use crate::source::Agent;
 /// prints what `--once` prints.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch that can be typed")]
 #[derive(Debug, Parser)]
-#[command(name = "lullwatch", version, max_term_width = 100)]
+#[command(name = "lullwatch", bin_name = "lullwatch", version, max_term_width = 100)]
 pub struct Cli {
     /// Flags that every command takes.
     #[command(flatten)]
@@ -189,22 +191,38 @@ pub enum LedgerAction {
     },
 }
 
-/// What was typed; a mistake ends the process, with usage on stderr. An empty variable is one that
-/// is not set: that is how a service file or a shell takes one back.
+/// An empty variable is one that is not set: that is how a service file or a shell takes one back.
 ///
-/// `None` for a mistake in a line that was meant to record a hook: an agent takes a usage error for
-/// a refusal, and a broken environment variable must not stop its user's prompt.
-#[must_use]
-pub fn parse() -> Option<Cli> {
+/// What was typed; else what to end with, after a help or a mistake has been told. A mistake in a line
+/// that was meant to record a hook is not told: an agent takes a usage error for a refusal, and a
+/// broken environment variable must not stop its user's prompt.
+pub fn parse() -> Result<Cli, ExitCode> {
     let command = Cli::command().mut_args(|arg| {
         let empty = arg.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
         if empty { arg.env(None::<&'static str>) } else { arg }
     });
     let parsed = command.try_get_matches().and_then(|typed| Cli::from_arg_matches(&typed));
     match parsed {
-        Ok(cli) => Some(cli),
-        Err(error) if error.use_stderr() && is_meant_as_hook(std::env::args_os()) => None,
-        Err(error) => error.exit(),
+        Ok(cli) => Ok(cli),
+        Err(error) if error.use_stderr() && is_meant_as_hook(std::env::args_os()) => {
+            Err(ExitCode::SUCCESS)
+        }
+        Err(error) => {
+            tell(&error);
+            Err(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)))
+        }
+    }
+}
+
+/// Prints a help, or a mistake, which quotes what was typed or stood in the environment.
+fn tell(error: &clap::Error) {
+    if error.use_stderr() {
+        let told = crate::text::block(&error.render().to_string());
+        // Nobody reads stderr: there is nobody to tell.
+        let _ = io::stderr().write_all(told.as_bytes());
+    } else {
+        // A closed pipe is no error.
+        let _ = error.print();
     }
 }
 

@@ -10,6 +10,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+mod charset;
+
 use serde::Deserialize;
 
 use crate::cli::Globals;
@@ -230,7 +232,7 @@ pub fn load(globals: &Globals, around: &Surroundings) -> Result<Config, String> 
             .or(file.consumer)
             .unwrap_or_else(|| "operator".to_owned()),
         color: globals.color.or(file.color).unwrap_or_default(),
-        ascii: globals.ascii.or(file.ascii).unwrap_or(false),
+        ascii: globals.ascii.or(file.ascii).unwrap_or_else(|| charset::is_ascii_alone(around)),
         log_file: log_file.map(|path| around.absolute(path)).transpose()?,
         stats: globals.stats,
         now_ms: globals.now,
@@ -359,6 +361,14 @@ fn read_file(
     Ok((Some(path), written))
 }
 
+/// The parts of a list with commas. A folder that is there is itself, whatever is in its name.
+fn listed(list: &str) -> Vec<&str> {
+    if Path::new(list).is_dir() {
+        return vec![list];
+    }
+    list.split(',').map(str::trim).filter(|path| !path.is_empty()).collect()
+}
+
 /// Default roots first, then those of the file, then those of the flags; each once.
 fn roots(globals: &Globals, file: &Written, around: &Surroundings) -> Result<Vec<Root>, String> {
     let mut found = Vec::new();
@@ -368,11 +378,12 @@ fn roots(globals: &Globals, file: &Written, around: &Surroundings) -> Result<Vec
             found.push(root);
         }
     };
-    if let Some(list) = around.text("CLAUDE_CONFIG_DIR") {
-        for path in list.split(',').map(str::trim).filter(|path| !path.is_empty()) {
-            add(Agent::Claude, around.absolute(Path::new(path))?);
-        }
-    } else if let Ok(home) = around.home() {
+    let claude: Vec<&str> = around.text("CLAUDE_CONFIG_DIR").map(listed).unwrap_or_default();
+    for path in &claude {
+        add(Agent::Claude, around.absolute(Path::new(path))?);
+    }
+    // A list of nothing is no list.
+    if let (true, Ok(home)) = (claude.is_empty(), around.home()) {
         add(Agent::Claude, home.join(".claude"));
         add(Agent::Claude, home.join(".config/claude"));
     }

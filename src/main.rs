@@ -6,7 +6,7 @@ use lullwatch::{app, cli};
 
 fn main() -> ExitCode {
     match cli::parse() {
-        Some(cli) => ExitCode::from(app::run(cli).code()),
-        None => ExitCode::SUCCESS,
+        Ok(cli) => ExitCode::from(app::run(cli).code()),
+        Err(code) => code,
     }
 }

@@ -16,6 +16,8 @@ pub mod show;
 pub mod table;
 mod words;
 
+use crate::text::Zone;
+
 /// How a report looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
@@ -25,6 +27,8 @@ pub struct Style {
     pub colour: Colour,
     /// With which glyphs.
     pub glyphs: Glyphs,
+    /// Whose clock moments are told by.
+    pub zone: Zone,
 }
 
 /// How wide a report is.

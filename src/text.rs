@@ -2,13 +2,21 @@
 //!
 //! Every string of a transcript, of a path or of an error passes here before it reaches a terminal
 //! or JSON. Complete control sequences go, an unterminated one goes with the rest of the field;
-//! line breaks and tabs become a space; other C0, C1 and bidi controls are dropped; runs of spaces
-//! become one. Width is counted in cells, by grapheme, so that a wide character is never halved.
+//! line breaks and tabs become a space; other C0, C1 and bidi controls are dropped, and so is what
+//! nobody sees (see [`invisible`]); runs of spaces become one. Width is counted in cells, by grapheme,
+//! so that a wide character is never halved.
 
 use std::borrow::Cow;
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
+
+use invisible::Visible;
+
+mod invisible;
+mod zone;
+
+pub use zone::Zone;
 
 /// One line of clean text: see the module.
 pub fn line(raw: &str) -> Cow<'_, str> {
@@ -17,7 +25,7 @@ pub fn line(raw: &str) -> Cow<'_, str> {
         return Cow::Borrowed(raw);
     }
     let mut clean = String::with_capacity(raw.len());
-    for letter in Filter::new(raw) {
+    for letter in Visible::of(raw) {
         let letter = if is_break(letter) { ' ' } else { letter };
         if letter != ' ' || !(clean.is_empty() || clean.ends_with(' ')) {
             clean.push(letter);
@@ -29,13 +37,13 @@ pub fn line(raw: &str) -> Cow<'_, str> {
 
 /// Whether a text holds nothing that [`line()`] would drop or turn into a space, repeated spaces aside.
 pub fn is_clean(text: &str) -> bool {
-    !text.chars().any(|letter| letter.is_control() || is_bidi_control(letter) || is_break(letter))
+    Visible::of(text).eq(text.chars()) && !text.chars().any(is_break)
 }
 
 /// Clean text that keeps its line breaks (LF alone); tabs become a space.
 pub fn block(raw: &str) -> String {
     let mut clean = String::with_capacity(raw.len());
-    for letter in Filter::new(&raw.replace("\r\n", "\n")) {
+    for letter in Visible::of(&raw.replace("\r\n", "\n")) {
         match letter {
             '\n' => clean.push('\n'),
             other if is_break(other) => clean.push(' '),
@@ -137,6 +145,16 @@ fn break_word(lines: &mut Vec<String>, word: &str, cells: usize) {
     }
 }
 
+/// The parts of a path, of this system or written the Windows way, from its end.
+pub fn path_parts(path: &str) -> impl Iterator<Item = &str> {
+    let drive =
+        matches!(path.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
+    // Elsewhere a folder may have a backslash in its name.
+    let windows = drive || path.starts_with(r"\\");
+    let between = move |letter| letter == '/' || (windows && letter == '\\');
+    path.rsplit(between).filter(|part| !part.is_empty())
+}
+
 fn is_break(letter: char) -> bool {
     matches!(letter, '\n' | '\r' | '\t' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
@@ -148,6 +166,7 @@ fn is_bidi_control(letter: char) -> bool {
 }
 
 /// The characters of a text without control sequences and controls; breaks stay.
+#[derive(Clone)]
 struct Filter<'a> {
     rest: std::str::Chars<'a>,
 }
@@ -249,8 +268,40 @@ mod tests {
             ("a\u{1b}Ptmux;\u{1b}\\b", "ab"),
             ("bell\u{7} nul\u{0}", "bell nul"),
             ("  two   spaces ", "two spaces"),
+            ("pay\u{200b}pal \u{feff}x\u{2060}y\u{ad}z", "paypal xyz"),
+            ("tags\u{e0068}\u{e0069}\u{e007f}!", "tags!"),
+            ("a\u{fe0f}\u{e0100}\u{200d}b\u{200c}", "ab"),
+            ("\u{3164}\u{115f}x\u{ffa0}\u{34f}", "x"),
+            (
+                "👩\u{200d}💻 ❤\u{fe0f}\u{200d}🔥 1\u{fe0f}\u{20e3}",
+                "👩\u{200d}💻 ❤\u{fe0f}\u{200d}🔥 1\u{fe0f}\u{20e3}",
+            ),
+            ("👩\u{200d}\u{200d}\u{200b}x", "👩x"),
+            ("می\u{200c}خواهم র\u{200d}্য", "می\u{200c}خواهم র\u{200d}্য"),
+            ("❤\u{fe0f}\u{fe0f}\u{fe0e}\u{fe01}", "❤\u{fe0f}"),
         ] {
             assert_eq!(line(raw), want, "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn marks_on_one_letter_are_bounded() {
+        let heap = format!("Z{}e\u{301}", "\u{316}".repeat(500));
+        assert_eq!(line(&heap).chars().count(), 9);
+    }
+
+    #[test]
+    fn a_path_is_parted_the_way_it_is_written() {
+        for (path, want) in [
+            ("/home/ann/linux-app", "linux-app ann home"),
+            (r"C:\Users\Ann Smith\my-app", "my-app Ann Smith Users C:"),
+            ("C:/mixed\\slashes/app/", "app slashes mixed C:"),
+            (r"\\wsl.localhost\Ubuntu\proj", "proj Ubuntu wsl.localhost"),
+            (r"/srv/odd\name", r"odd\name srv"),
+            ("/", ""),
+            ("", ""),
+        ] {
+            assert_eq!(path_parts(path).collect::<Vec<_>>().join(" "), want, "{path}");
         }
     }
 
@@ -283,13 +334,43 @@ mod tests {
         assert_eq!(wrap("", 5), [""]);
     }
 
+    /// Any text, rich in what is to be filtered.
+    fn hostile() -> impl Strategy<Value = String> {
+        let odd = prop::sample::select(vec![
+            '\u{200b}',
+            '\u{200c}',
+            '\u{200d}',
+            '\u{fe0f}',
+            '\u{fe0e}',
+            '\u{feff}',
+            '\u{301}',
+            '\u{316}',
+            '\u{e0061}',
+            '\u{e0100}',
+            '\u{1f469}',
+            '\u{1f4bb}',
+            '\u{9cd}',
+            '\u{1b}',
+            '[',
+            '\u{9b}',
+            '1',
+            ' ',
+            '\u{202e}',
+            '\u{2028}',
+            '\u{20e3}',
+        ]);
+        prop::collection::vec(prop_oneof![odd, any::<char>()], 0..40)
+            .prop_map(|letters| letters.into_iter().collect())
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn nothing_harmful_survives(raw in any::<String>(), cells in 0_usize..90) {
+        fn nothing_harmful_survives(raw in hostile(), cells in 0_usize..90) {
             for clean in [line(&raw).into_owned(), line_up_to(&raw, 20), fit(&line(&raw), cells)] {
                 prop_assert!(!clean.chars().any(|c| c.is_control() || is_bidi_control(c)));
+                prop_assert!(is_clean(&clean), "{clean:?}");
             }
             prop_assert_eq!(width(&fit(&line(&raw), cells)), cells);
             for part in wrap(&line(&raw), cells) {

@@ -109,7 +109,7 @@ fn options(setting: &Setting, query: crate::snapshot::Query) -> Options {
             glyphs: if config.ascii { Glyphs::Ascii } else { Glyphs::Unicode },
             mouse: switch(config.mouse),
             notify: switch(config.notify != config::Notify::Off),
-            utc_offset_s: local_offset_s(clock.now_ms()),
+            zone: setting.zone,
             home: std::env::var("HOME").ok(),
             query,
         },
@@ -118,11 +118,6 @@ fn options(setting: &Setting, query: crate::snapshot::Query) -> Options {
         now: Box::new(move || clock.now_ms()),
         fault: None,
     }
-}
-
-fn local_offset_s(now_ms: i64) -> i32 {
-    let zone = jiff::tz::TimeZone::system();
-    jiff::Timestamp::from_millisecond(now_ms).map_or(0, |now| zone.to_offset(now).seconds())
 }
 
 /// Passes on what the worker tells, to those who wait for it.

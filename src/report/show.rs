@@ -105,16 +105,16 @@ impl Page {
 }
 
 fn facts(page: &mut Page, session: &Session, windows: Windows, now_ms: i64) {
-    let glyphs = page.style.glyphs;
-    let ago = |ms: i64| format!("{} ({} ago)", words::second(ms), age::ago(now_ms, ms));
+    let (glyphs, zone) = (page.style.glyphs, page.style.zone);
+    let ago = |ms: i64| format!("{} ({} ago)", zone.second(ms), age::ago(now_ms, ms));
     let plain = |raw: Option<&str>| raw.map(|raw| text::line(raw).into_owned()).unwrap_or_default();
     let status = status(session, now_ms, glyphs);
     let since =
         session.status_since_ms.map_or_else(String::new, |ms| format!(", since {}", ago(ms)));
     page.fact("status", &format!("{}{since}", status.text), status.paint);
-    page.fact("reason", &reason(session), Paint::Plain);
+    page.fact("reason", &zone.told(&reason(session)), Paint::Plain);
     for evidence in &session.reason.evidence {
-        page.fact("", &text::line(evidence), Paint::Dim);
+        page.fact("", &zone.told(&text::line(evidence)), Paint::Dim);
     }
     let need = if session.attention { (" - needs you", Paint::Alert) } else { ("", Paint::Plain) };
     page.fact("doing", &format!("{}{}", doing(session, now_ms, glyphs), need.0), need.1);
@@ -236,7 +236,8 @@ fn why(page: &mut Page, tried: &[Tried]) {
         for evidence in &rule.evidence {
             if !told.contains(&evidence.as_str()) {
                 told.push(evidence);
-                page.line("      ", &text::line(evidence), Paint::Dim);
+                let line = text::line(evidence);
+                page.line("      ", &page.style.zone.told(&line), Paint::Dim);
             }
         }
     }
@@ -252,7 +253,7 @@ fn timeline(page: &mut Page, transitions: &[Transition]) {
         let change = change(row.from.as_deref(), &row.to, glyphs);
         let parts = [&row.reason, &row.basis, &row.actor].map(|part| text::line(part).into_owned());
         let told: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        let lead = format!("  {}  ", words::second(row.at_ms));
+        let lead = format!("  {}  ", page.style.zone.second(row.at_ms));
         page.line(&lead, &format!("{change}: {}", told.join(", ")), Paint::Plain);
     }
 }
@@ -263,7 +264,10 @@ fn brackets(page: &mut Page, brackets: &[Compaction]) {
     }
     page.heading("Compactions");
     for row in brackets {
-        let when = row.ended_ms.or(row.started_ms).map(words::second).unwrap_or_default();
+        let zone = page.style.zone;
+        let at_ms = row.ended_ms.or(row.started_ms);
+        let when = at_ms.map(|ms| zone.second(ms)).unwrap_or_default();
+        let why = row.why.as_deref().map(|why| zone.told(why)).unwrap_or_default();
         let tokens = tokens(row, page.style.glyphs);
         let line = [
             row.bracket,
@@ -272,7 +276,7 @@ fn brackets(page: &mut Page, brackets: &[Compaction]) {
             &when,
             &tokens,
             row.error.as_deref().unwrap_or_default(),
-            row.why.as_deref().unwrap_or_default(),
+            &why,
         ];
         let told: Vec<String> = line
             .into_iter()
@@ -305,7 +309,7 @@ fn messages(page: &mut Page, messages: &[MessageRow]) {
     page.heading("Last messages");
     let skipped = messages.len().saturating_sub(MESSAGES_SHOWN);
     for message in messages.iter().skip(skipped) {
-        let when = message.at_ms.map(words::second).unwrap_or_default();
+        let when = message.at_ms.map(|ms| page.style.zone.second(ms)).unwrap_or_default();
         let name = message.name.as_deref().map(text::line).unwrap_or_default();
         let what = message.kind.replace('_', " ");
         let text = text::line(&message.text);

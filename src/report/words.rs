@@ -9,32 +9,17 @@ pub(super) fn rfc3339(ms: i64) -> Option<String> {
     Timestamp::from_millisecond(ms).ok().map(|moment| format!("{moment:.3}"))
 }
 
-/// A moment to the minute: `2026-11-30 09:00Z`.
-pub(super) fn minute(ms: i64) -> String {
-    moment(ms, "%Y-%m-%d %H:%MZ")
-}
-
-/// A moment to the second: `2026-11-30 09:00:05Z`.
-pub(super) fn second(ms: i64) -> String {
-    moment(ms, "%Y-%m-%d %H:%M:%SZ")
-}
-
-fn moment(ms: i64, format: &str) -> String {
-    Timestamp::from_millisecond(ms)
-        .map_or_else(|_| format!("{ms} ms"), |moment| moment.strftime(format).to_string())
-}
-
 /// The last two parts of a path, or the last one where two are too wide.
 pub(super) fn project(path: &str, cells: usize) -> String {
     let clean = text::line(path);
-    let mut parts = clean.rsplit('/').filter(|part| !part.is_empty());
+    let mut parts = text::path_parts(&clean);
     match (parts.next(), parts.next()) {
         (Some(last), Some(before)) => {
             let two = format!("{before}/{last}");
             if text::width(&two) <= cells { two } else { last.to_owned() }
         }
         (Some(last), None) => last.to_owned(),
-        (None, _) => clean.into_owned(),
+        (None, _) => clean.to_string(),
     }
 }
 
@@ -98,6 +83,8 @@ mod tests {
         assert_eq!(project("/home/me/src/lullwatch", 24), "src/lullwatch");
         assert_eq!(project("/home/me/a-very-long-name/lullwatch", 16), "lullwatch");
         assert_eq!(project("/", 24), "/");
+        assert_eq!(project(r"C:\Users\Ann Smith\code\my-app", 24), "code/my-app");
+        assert_eq!(project(r"C:\Users\Ann Smith\code\second-app", 12), "second-app");
         assert_eq!(project("demo\u{1b}[2J", 24), "demo");
     }
 
@@ -109,10 +96,8 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_utc() {
+    fn moments_for_programs_are_utc() {
         assert_eq!(rfc3339(1_796_029_200_000).as_deref(), Some("2026-11-30T09:00:00.000Z"));
         assert_eq!(rfc3339(i64::MAX), None);
-        assert_eq!(minute(1_796_029_205_000), "2026-11-30 09:00Z");
-        assert_eq!(second(1_796_029_205_000), "2026-11-30 09:00:05Z");
     }
 }

@@ -1,8 +1,5 @@
-//! Numbers for people: ages, sizes, counts, times of day. Ages are coarse on purpose, so that a
+//! Numbers for people: ages, sizes, counts. Ages are coarse on purpose, so that a
 //! screen at rest does not change: every ten seconds below a minute, then every minute.
-
-use jiff::Timestamp;
-use jiff::tz::Offset;
 
 /// What stands where something is not known.
 pub const UNKNOWN: &str = "─";
@@ -51,21 +48,6 @@ pub fn bytes(number: u64) -> String {
     scaled(number, [" B", " kB", " MB", " GB", " TB"])
 }
 
-/// A day and a time of day, to the second: `11-30 09:00:05`.
-pub fn stamp(ms: i64, utc_offset_s: i32) -> String {
-    formatted(ms, utc_offset_s, "%m-%d %H:%M:%S")
-}
-
-/// A day: `11-30`.
-pub fn day(ms: i64, utc_offset_s: i32) -> String {
-    formatted(ms, utc_offset_s, "%m-%d")
-}
-
-/// A time of day, to the minute: `09:00`.
-pub fn clock(ms: i64, utc_offset_s: i32) -> String {
-    formatted(ms, utc_offset_s, "%H:%M")
-}
-
 fn scaled(number: u64, units: [&str; 5]) -> String {
     let mut divisor = 1_u64;
     let mut rest = units.into_iter();
@@ -83,12 +65,6 @@ fn scaled(number: u64, units: [&str; 5]) -> String {
     } else {
         format!("{}{unit}", number / divisor)
     }
-}
-
-fn formatted(ms: i64, utc_offset_s: i32, format: &str) -> String {
-    let Ok(moment) = Timestamp::from_millisecond(ms) else { return UNKNOWN.to_owned() };
-    let offset = Offset::from_seconds(utc_offset_s).unwrap_or(Offset::UTC);
-    offset.to_datetime(moment).strftime(format).to_string()
 }
 
 #[cfg(test)]
@@ -132,11 +108,5 @@ mod tests {
         assert_eq!(window(300_000), "5m");
         assert_eq!(window(86_400_000), "24h");
         assert_eq!(window(90_000), "90s");
-    }
-
-    #[test]
-    fn stamps_follow_the_offset() {
-        assert_eq!(stamp(1_796_029_205_000, 0), "11-30 09:00:05");
-        assert_eq!(clock(1_796_029_205_000, 3_600), "10:00");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::snapshot::{Detail, Picture, Query, Session};
+use crate::text::Zone;
 use crate::ui::filter::StatusFilter;
 use crate::ui::keymap::Mode;
 use crate::ui::layout::{self, Areas};
@@ -25,8 +26,8 @@ pub struct Options {
     pub mouse: Switch,
     /// Whether to make [`Effect::Notify`](crate::ui::msg::Effect::Notify).
     pub notify: Switch,
-    /// Local time minus UTC, seconds.
-    pub utc_offset_s: i32,
+    /// Where the user is.
+    pub zone: Zone,
     /// The home folder, to shorten paths.
     pub home: Option<String>,
     /// The query to begin with.

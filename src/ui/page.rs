@@ -99,19 +99,19 @@ impl Page<'_> {
         // A model that only calls a tool says nothing; its call is a row of its own.
         let said =
             |message: &&MessageRow| message.kind != "answer" || !message.text.trim().is_empty();
-        let offset_s = self.model.options.utc_offset_s;
-        let mut day = age::day(self.model.now_ms, offset_s);
+        let zone = self.model.options.zone;
+        let mut day = zone.day(self.model.now_ms);
         let mut minute = String::new();
         for message in messages.iter().filter(said) {
             if let Some(at_ms) = message.at_ms {
-                let its_day = age::day(at_ms, offset_s);
+                let its_day = zone.day(at_ms);
                 if its_day != day {
                     self.begin(Owner::Nothing);
                     self.line(vec![dim(&format!("{its_day} ─────"))]);
                     day = its_day;
                 }
             }
-            let clock = message.at_ms.map_or_else(String::new, |at| age::clock(at, offset_s));
+            let clock = message.at_ms.map_or_else(String::new, |at| zone.clock(at));
             // What was said always bears its time; calls between only where it changes.
             let said = matches!(message.kind, "prompt" | "answer");
             let shown = if clock == minute && !said { "" } else { clock.as_str() };
@@ -212,16 +212,16 @@ impl Page<'_> {
         let basis = if tried.decided { format!(" ({})", tried.basis) } else { String::new() };
         self.hanging(head, body, &format!("{}: {}{basis}", tried.rule, tried.test));
         for evidence in &tried.evidence {
-            self.hanging(vec![dim("          └ ")], Role::Text, evidence);
+            let told = self.model.options.zone.told(evidence);
+            self.hanging(vec![dim("          └ ")], Role::Text, &told);
         }
     }
 
     fn facts(&mut self, session: &Session) {
-        let offset_s = self.model.options.utc_offset_s;
-        let moment =
-            |at: Option<i64>| at.map_or_else(|| UNKNOWN.to_owned(), |at| age::stamp(at, offset_s));
+        let zone = self.model.options.zone;
+        let moment = |at: Option<i64>| at.map_or_else(|| UNKNOWN.to_owned(), |at| zone.stamp(at));
         let ended = match (session.ended_ms, session.ended_approximate) {
-            (Some(at), true) => format!("about {}", age::stamp(at, offset_s)),
+            (Some(at), true) => format!("about {}", zone.stamp(at)),
             (at, _) => moment(at),
         };
         let process = match session.process.alive {
@@ -262,18 +262,20 @@ impl Page<'_> {
         // The newest first: that is the one somebody wonders about.
         for (number, row) in transitions.iter().rev().enumerate() {
             self.begin(Owner::Block(number));
+            let zone = self.model.options.zone;
             let from = row.from.as_deref().unwrap_or("admitted");
             self.line(vec![
-                dim(&format!("{} ", age::stamp(row.at_ms, self.model.options.utc_offset_s))),
+                dim(&format!("{} ", zone.stamp(row.at_ms))),
                 dim(&format!("{from} → ")),
                 words_of(&row.to),
                 dim(&format!("  {}", row.basis)),
             ]);
-            self.hanging(vec![plain("               ")], Role::Text, &row.summary);
+            self.hanging(vec![plain("               ")], Role::Text, &zone.told(&row.summary));
             let by = format!("{} by {} · {}", row.reason, row.actor, row.rule);
             self.hanging(vec![plain("               ")], Role::Dim, &by);
             for evidence in &row.evidence {
-                self.hanging(vec![dim("               └ ")], Role::Dim, evidence);
+                let told = zone.told(evidence);
+                self.hanging(vec![dim("               └ ")], Role::Dim, &told);
             }
         }
     }
@@ -284,9 +286,9 @@ impl Page<'_> {
         }
         for (number, bracket) in brackets.iter().enumerate() {
             self.begin(Owner::Block(number));
-            let offset_s = self.model.options.utc_offset_s;
+            let zone = self.model.options.zone;
             let at = bracket.started_ms.or(bracket.ended_ms);
-            let at = at.map_or_else(|| format!("{UNKNOWN:14}"), |at| age::stamp(at, offset_s));
+            let at = at.map_or_else(|| format!("{UNKNOWN:14}"), |at| zone.stamp(at));
             let parts = [bracket.trigger, bracket.phase];
             let parts: Vec<&str> = parts.into_iter().flatten().collect();
             self.line(vec![
@@ -296,7 +298,7 @@ impl Page<'_> {
                 plain(&words::shrink(bracket)),
             ]);
             if let Some(why) = &bracket.why {
-                self.hanging(vec![plain("               ")], Role::Text, why);
+                self.hanging(vec![plain("               ")], Role::Text, &zone.told(why));
             }
             if let Some(error) = &bracket.error {
                 self.hanging(vec![plain("               ")], Role::Error, error);

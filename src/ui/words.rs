@@ -3,6 +3,7 @@
 use crate::lifecycle::Basis;
 use crate::snapshot::sort::Group;
 use crate::snapshot::{Compaction, EndedIn, Phase, Session};
+use crate::text;
 use crate::ui::age::{self, UNKNOWN};
 use crate::ui::model::Model;
 use crate::ui::piece::{Piece, dim, plain};
@@ -37,8 +38,7 @@ pub fn short_id(native_id: &str) -> String {
 /// The last folder of a path.
 pub fn project(cwd: Option<&str>) -> String {
     let Some(cwd) = cwd else { return UNKNOWN.to_owned() };
-    let name = cwd.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    if name.is_empty() { cwd.to_owned() } else { name.to_owned() }
+    text::path_parts(cwd).next().unwrap_or(cwd).to_owned()
 }
 
 /// A path with the home folder as `~`.
@@ -178,19 +178,19 @@ fn phase_in_full(model: &Model, session: &Session, phase: Phase) -> Piece {
 /// Why it has its status: since when, the sentence of that moment, and whether it was seen or
 /// concluded. The numbers in the sentence are that moment's and do not move, so it says when.
 pub fn why_line(model: &Model, session: &Session) -> Vec<Piece> {
-    let offset_s = model.options.utc_offset_s;
+    let zone = model.options.zone;
     let basis = match session.reason.basis {
         Basis::Observed => "observed",
         Basis::Inferred => "inferred",
     };
     let mut line = Vec::new();
     if let Some(since_ms) = session.status_since_ms {
-        let (day, clock) = (age::day(since_ms, offset_s), age::clock(since_ms, offset_s));
-        let today = day == age::day(model.now_ms, offset_s);
+        let (day, clock) = (zone.day(since_ms), zone.clock(since_ms));
+        let today = day == zone.day(model.now_ms);
         let since = if today { clock } else { format!("{day} {clock}") };
         line.push(dim(&format!("since {since}: ")));
     }
-    line.push(plain(&session.reason.summary));
+    line.push(plain(&zone.told(&session.reason.summary)));
     line.push(dim(&format!(" · {basis} · {}", session.reason.rule)));
     line
 }

@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use lullwatch::report::{Colour, Glyphs, Style, Width, table};
 use lullwatch::snapshot::{Phase, Snapshot};
+use lullwatch::text::Zone;
 use serde_json::json;
 
 use crate::monitor::{
@@ -50,7 +51,12 @@ fn told(name: &str, snapshot: &Snapshot, agents: &[&Agent]) -> String {
 }
 
 fn table(snapshot: &Snapshot) -> String {
-    let style = Style { width: Width::Free, colour: Colour::Plain, glyphs: Glyphs::Ascii };
+    let style = Style {
+        width: Width::Free,
+        colour: Colour::Plain,
+        glyphs: Glyphs::Ascii,
+        zone: Zone::default(),
+    };
     let mut out = Vec::new();
     table::sessions(&mut out, snapshot, style).unwrap();
     String::from_utf8(out).unwrap()

@@ -19,6 +19,7 @@ use lullwatch::config::{self, Surroundings};
 use lullwatch::liveness::proc::{Proc, Seen};
 use lullwatch::snapshot::{self, Detail, Query, Session, Snapshot};
 use lullwatch::store::Reader;
+use lullwatch::text::Zone;
 use rusqlite::Connection;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde_json::{Value, json};
@@ -67,6 +68,7 @@ impl Monitor {
             json: false,
             children: false,
             exit_code: false,
+            zone: Zone::default(),
         }
     }
 

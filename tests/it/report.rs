@@ -15,6 +15,7 @@ use lullwatch::snapshot::{
 use lullwatch::source::facts::{Counts, Facts, OpenCall, Stamped};
 use lullwatch::source::{self, Outcome, TitleKind, Tokens, Turn};
 use lullwatch::store::Store;
+use lullwatch::text::Zone;
 use rusqlite::{Connection, params};
 
 /// 2026-11-30T09:00:30Z.
@@ -171,7 +172,7 @@ fn beside(as_of_ms: Option<i64>) -> Beside {
 }
 
 fn plain(width: Width) -> Style {
-    Style { width, colour: Colour::Plain, glyphs: Glyphs::Unicode }
+    Style { width, colour: Colour::Plain, glyphs: Glyphs::Unicode, zone: Zone::default() }
 }
 
 fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {

@@ -20,7 +20,7 @@ const MAY_KNOW: [(&str, &[&str]); 18] = [
     ("ui", &["snapshot", "lifecycle", "text"]),
     ("report", &["snapshot", "text"]),
     ("config", &["cli", "mirror", "source"]),
-    ("cli", &["config", "source"]),
+    ("cli", &["config", "source", "text"]),
     (
         "app",
         &[

@@ -9,7 +9,7 @@ use crate::snapshot::{AuditRow, Compaction, CompactionRow, LedgerRow, Transition
 use crate::text;
 
 const AUDIT: [Column; 8] = [
-    Column { head: "WHEN", rank: 2, least: 17, most: 17, side: Side::Left },
+    Column { head: "WHEN", rank: 2, least: 17, most: 22, side: Side::Left },
     Column { head: "WHAT", rank: 0, least: 14, most: 14, side: Side::Left },
     Column { head: "CHANGE", rank: 1, least: 19, most: 26, side: Side::Left },
     Column { head: "AFTER", rank: 4, least: 15, most: 20, side: Side::Left },
@@ -25,11 +25,12 @@ pub fn audit(out: &mut dyn io::Write, rows: &[AuditRow], style: Style) -> io::Re
         let text = "Nothing to audit: no override, no rejected transition, no migration.";
         return out.write_all(super::super::show::told(text, style).as_bytes());
     }
-    let lines: Vec<Line> = rows.iter().map(|row| Line::Row(audit_row(row, style.glyphs))).collect();
+    let lines: Vec<Line> = rows.iter().map(|row| Line::Row(audit_row(row, style))).collect();
     out.write_all(render(&AUDIT, &lines, style).as_bytes())
 }
 
-fn audit_row(row: &AuditRow, glyphs: Glyphs) -> Vec<Cell> {
+fn audit_row(row: &AuditRow, style: Style) -> Vec<Cell> {
+    let glyphs = style.glyphs;
     let (what, paint) = match row.action.as_str() {
         "status_transition_override" => ("override", Paint::Alert),
         "status_transition_rejected" => ("rejected", Paint::Bad),
@@ -45,7 +46,7 @@ fn audit_row(row: &AuditRow, glyphs: Glyphs) -> Vec<Cell> {
     };
     let why = if row.why.is_empty() { row.evidence.join("; ") } else { row.why.clone() };
     vec![
-        Cell::plain(words::minute(row.at_ms)),
+        Cell::plain(style.zone.minute(row.at_ms)),
         Cell::new(format!("{}{times}", text::line(what)), paint),
         // What was asked for and refused has no status before it where the asker named none.
         Cell::plain(match (&row.from, row.to.as_str()) {
@@ -57,7 +58,7 @@ fn audit_row(row: &AuditRow, glyphs: Glyphs) -> Vec<Cell> {
         Cell::plain(entity(&row.entity)),
         Cell::plain(text::line(&row.reason)),
         Cell::plain(text::line(&row.actor)),
-        Cell::plain(text::line(&why)),
+        Cell::plain(style.zone.told(&text::line(&why))),
     ]
 }
 
@@ -72,7 +73,7 @@ pub fn transition(
     writeln!(
         out,
         "{}  {}  {change}  {} ({})",
-        words::second(row.at_ms),
+        style.zone.second(row.at_ms),
         text::line(entity),
         text::line(&row.reason),
         text::line(&row.basis)
@@ -81,7 +82,7 @@ pub fn transition(
 
 const LEDGER: [Column; 9] = [
     Column { head: "ID", rank: 0, least: 8, most: 8, side: Side::Right },
-    Column { head: "WHEN", rank: 3, least: 17, most: 17, side: Side::Left },
+    Column { head: "WHEN", rank: 3, least: 17, most: 22, side: Side::Left },
     Column { head: "CHANGE", rank: 1, least: 19, most: 26, side: Side::Left },
     Column { head: "BASIS", rank: 4, least: 8, most: 8, side: Side::Left },
     Column { head: "STATE", rank: 2, least: 12, most: 24, side: Side::Left },
@@ -103,8 +104,7 @@ pub fn ledger(
         let text = format!("Nothing pending: {consumer} has acknowledged every end.");
         return out.write_all(super::super::show::told(&text, style).as_bytes());
     }
-    let mut lines: Vec<Line> =
-        rows.iter().map(|row| Line::Row(ledger_row(row, style.glyphs))).collect();
+    let mut lines: Vec<Line> = rows.iter().map(|row| Line::Row(ledger_row(row, style))).collect();
     if rows.iter().any(|row| row.acked_ms.is_none()) {
         let text = format!("acknowledge with `lullwatch ledger ack ID... --consumer {consumer}`");
         lines.extend([Line::Blank, Line::Title(Cell::new(text, Paint::Dim))]);
@@ -112,7 +112,8 @@ pub fn ledger(
     out.write_all(render(&LEDGER, &lines, style).as_bytes())
 }
 
-fn ledger_row(row: &LedgerRow, glyphs: Glyphs) -> Vec<Cell> {
+fn ledger_row(row: &LedgerRow, style: Style) -> Vec<Cell> {
+    let glyphs = style.glyphs;
     let mut state = Vec::new();
     if row.acked_ms.is_some() {
         state.push("acknowledged".to_owned());
@@ -126,7 +127,7 @@ fn ledger_row(row: &LedgerRow, glyphs: Glyphs) -> Vec<Cell> {
     let from = Some(row.from.as_str()).filter(|from| !from.is_empty());
     vec![
         Cell::plain(row.id.to_string()),
-        Cell::plain(words::minute(row.at_ms)),
+        Cell::plain(style.zone.minute(row.at_ms)),
         Cell::plain(change(from, &row.to, glyphs)),
         Cell::plain(text::line(&row.basis)),
         Cell::new(state.join(", "), Paint::Dim),
@@ -161,12 +162,13 @@ pub fn compactions(
         let text = "No listed session has been compacted.";
         return out.write_all(super::super::show::told(text, style).as_bytes());
     }
-    let line = |row| Line::Row(compaction_row(row, now_ms, style.glyphs));
+    let line = |row| Line::Row(compaction_row(row, now_ms, style));
     let lines: Vec<Line> = rows.iter().map(line).collect();
     out.write_all(render(&COMPACTIONS, &lines, style).as_bytes())
 }
 
-fn compaction_row(row: &CompactionRow, now_ms: i64, glyphs: Glyphs) -> Vec<Cell> {
+fn compaction_row(row: &CompactionRow, now_ms: i64, style: Style) -> Vec<Cell> {
+    let glyphs = style.glyphs;
     let bracket = &row.compaction;
     let paint = match bracket.bracket {
         "open" => Paint::Calm,
@@ -184,7 +186,9 @@ fn compaction_row(row: &CompactionRow, now_ms: i64, glyphs: Glyphs) -> Vec<Cell>
         Cell::plain(tokens(bracket, glyphs)),
         Cell::plain(entity(&row.session)),
         Cell::plain(row.status.word()),
-        Cell::plain(text::line(why.into_iter().flatten().next().unwrap_or_default())),
+        Cell::plain(
+            style.zone.told(&text::line(why.into_iter().flatten().next().unwrap_or_default())),
+        ),
     ]
 }
 

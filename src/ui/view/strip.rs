@@ -96,7 +96,7 @@ fn selected_lines(model: &Model) -> Vec<Vec<Piece>> {
 }
 
 fn audit_lines(model: &Model, row: &AuditRow) -> Vec<Vec<Piece>> {
-    let at = age::stamp(row.at_ms, model.options.utc_offset_s);
+    let at = model.options.zone.stamp(row.at_ms);
     let from = row.from.as_deref().unwrap_or("none");
     let mut change = vec![audit::event(row), dim(&format!(" · {from} → "))];
     change.push(page::words_of(&row.to));
@@ -108,16 +108,20 @@ fn audit_lines(model: &Model, row: &AuditRow) -> Vec<Vec<Piece>> {
     }
     let mut lines = vec![
         change,
-        vec![plain(&row.why)],
+        vec![plain(&model.options.zone.told(&row.why))],
         vec![dim(&format!("{at} by {} · {}", row.actor, row.reason))],
         vec![dim(&row.entity)],
     ];
-    lines.extend(row.evidence.iter().map(|evidence| vec![dim("└ "), plain(evidence)]));
+    lines.extend(
+        row.evidence
+            .iter()
+            .map(|evidence| vec![dim("└ "), plain(&model.options.zone.told(evidence))]),
+    );
     lines
 }
 
 fn ledger_lines(model: &Model, picture: &Picture, row: &LedgerRow) -> Vec<Vec<Piece>> {
-    let at = age::stamp(row.at_ms, model.options.utc_offset_s);
+    let at = model.options.zone.stamp(row.at_ms);
     let mut first = vec![page::words_of(&row.to)];
     first.push(dim(&format!(" · from {} · {} · {at}", row.from, row.basis)));
     if row.superseded {
@@ -130,7 +134,7 @@ fn ledger_lines(model: &Model, picture: &Picture, row: &LedgerRow) -> Vec<Vec<Pi
     }
     lines.push(vec![dim(&format!("{} · {} {}", row.reason, row.entity_type, row.entity))]);
     if let Some(ended_ms) = row.ended_ms {
-        let text = format!("ended {}", age::stamp(ended_ms, model.options.utc_offset_s));
+        let text = format!("ended {}", model.options.zone.stamp(ended_ms));
         lines.push(vec![dim(&text)]);
     }
     let now = picture.snapshot.sessions.iter().find(|session| session.id == row.entity);
@@ -154,7 +158,9 @@ fn compaction_lines(model: &Model, row: &CompactionRow) -> Vec<Vec<Piece>> {
         words::bracket(compaction, row.attention),
         dim(&format!(" · bracket {}{blocking}{running}", compaction.bracket)),
     ]];
-    lines.push(vec![plain(compaction.why.as_deref().unwrap_or(age::UNKNOWN))]);
+    lines.push(vec![plain(
+        &model.options.zone.told(compaction.why.as_deref().unwrap_or(age::UNKNOWN)),
+    )]);
     if let Some(error) = &compaction.error {
         lines.push(vec![Piece::new(Role::Error, error)]);
     }
@@ -167,7 +173,7 @@ fn compaction_lines(model: &Model, row: &CompactionRow) -> Vec<Vec<Piece>> {
         compaction.count
     ))]);
     if let Some(at_ms) = compaction.started_ms {
-        let text = format!("started {}", age::stamp(at_ms, model.options.utc_offset_s));
+        let text = format!("started {}", model.options.zone.stamp(at_ms));
         lines.push(vec![dim(&text)]);
     }
     lines.push(vec![dim(&row.session)]);

@@ -6,6 +6,7 @@ use lullwatch::snapshot::{
     LedgerRow, MessageRow, Mirror, Notice, Phase, Pointer, Process, Reason, Root, RootState,
     Session, Snapshot, Status, Tokens, Transition, Tried, WaitKind, WaitingFor, Windows,
 };
+use lullwatch::text::Zone;
 use proptest::prelude::*;
 
 use super::{NOW, written};
@@ -288,7 +289,7 @@ proptest! {
         evil in evil(), cells in 20_usize..=200, quiet_ms in 0_i64..400_000_000_000,
     ) {
         for glyphs in [Glyphs::Unicode, Glyphs::Ascii] {
-            let style = Style { width: Width::Cells(cells), colour: Colour::Plain, glyphs };
+            let style = Style { width: Width::Cells(cells), colour: Colour::Plain, glyphs, zone: Zone::default() };
             for text in tables(&evil, quiet_ms, style) {
                 for line in text.split('\n') {
                     prop_assert!(!line.chars().any(is_harmful), "{line:?}");

@@ -1,3 +1,5 @@
+//! What bytes of a terminal mean, and what nobody typed.
+
 use super::*;
 use proptest::prelude::*;
 
