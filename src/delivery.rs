@@ -6,8 +6,10 @@
 
 pub mod on_terminal;
 
+use std::collections::HashMap;
+
 use crate::lifecycle::Entity;
-use crate::store::ledger::{self, Span};
+use crate::store::ledger::{self, Narrow, Span};
 use crate::store::{Result, Store, Tx};
 
 pub use crate::store::ledger::{AuditEvent, AuditTotals, Consumer, Delivery, Details};
@@ -20,8 +22,8 @@ pub const OPERATOR: &str = "operator";
 pub enum Which<'a> {
     /// Those with these transition ids.
     Ids(&'a [i64]),
-    /// All that are pending.
-    All,
+    /// All that are pending and fit.
+    All(Narrow<'a>),
 }
 
 /// What became of an acknowledgement.
@@ -37,12 +39,12 @@ pub struct Acked {
 
 /// The consumer's pending entries, oldest first, at most `rows_max`.
 pub fn pending(tx: &Tx<'_>, consumer: &str, rows_max: i64) -> Result<Vec<Delivery>> {
-    ledger::deliveries(tx, consumer, Span::Pending, rows_max)
+    ledger::deliveries(tx, consumer, Span::Pending, Narrow::NOTHING, rows_max)
 }
 
 /// Every terminal transition there is, oldest first: also what lies outside the consumer's ledger.
 pub fn history(tx: &Tx<'_>, consumer: &str, rows_max: i64) -> Result<Vec<Delivery>> {
-    ledger::deliveries(tx, consumer, Span::History, rows_max)
+    ledger::deliveries(tx, consumer, Span::History, Narrow::NOTHING, rows_max)
 }
 
 /// How many entries are pending, superseded ones included.
@@ -63,17 +65,15 @@ pub fn of_session(tx: &Tx<'_>, consumer: &str, session: i64) -> Result<Vec<i64>>
 
 /// Acknowledges entries of a consumer. Doing it again, or for an unknown entry, changes nothing.
 pub fn ack(tx: &Tx<'_>, consumer: &str, which: Which<'_>, now_ms: i64) -> Result<Acked> {
-    let all: Vec<i64>;
     let ids = match which {
-        Which::Ids(ids) => ids,
-        Which::All => {
-            let entries = pending(tx, consumer, i64::MAX)?;
-            all = entries.into_iter().map(|entry| entry.id).collect();
-            &all
+        Which::Ids(ids) => with_superseded(tx, consumer, ids)?,
+        Which::All(narrow) => {
+            let entries = ledger::deliveries(tx, consumer, Span::Pending, narrow, i64::MAX)?;
+            entries.into_iter().map(|entry| entry.id).collect()
         }
     };
     let mut acked = Acked::default();
-    for &id in ids {
+    for id in ids {
         if !ledger::is_for(tx, consumer, id)? {
             acked.unknown.push(id);
         } else if ledger::acknowledge(tx, consumer, id, now_ms, "acknowledged")? {
@@ -83,6 +83,24 @@ pub fn ack(tx: &Tx<'_>, consumer: &str, which: Which<'_>, now_ms: i64) -> Result
         }
     }
     Ok(acked)
+}
+
+/// These entries, and those that they supersede: whoever knows the last end of a session has nothing
+/// left to do about the ends that were taken back before it.
+fn with_superseded(tx: &Tx<'_>, consumer: &str, ids: &[i64]) -> Result<Vec<i64>> {
+    let entries = pending(tx, consumer, i64::MAX)?;
+    let mut last: HashMap<Entity, i64> = HashMap::new();
+    for entry in entries.iter().filter(|entry| ids.contains(&entry.id)) {
+        let newest = last.entry(entry.entity).or_insert(entry.id);
+        *newest = entry.id.max(*newest);
+    }
+    let mut all = ids.to_vec();
+    let superseded = entries.iter().filter(|entry| {
+        let before = last.get(&entry.entity).is_some_and(|last| entry.id < *last);
+        entry.superseded && before && !ids.contains(&entry.id)
+    });
+    all.extend(superseded.map(|entry| entry.id));
+    Ok(all)
 }
 
 /// Registers a consumer, which gets what ends from now on. Doing it again changes nothing.
@@ -116,7 +134,7 @@ pub fn consumers(tx: &Tx<'_>) -> Result<Vec<Consumer>> {
 
 /// Audit events, newest first, at most `rows_max`.
 pub fn audit(tx: &Tx<'_>, rows_max: i64) -> Result<Vec<AuditEvent>> {
-    ledger::audit(tx, rows_max)
+    ledger::audit(tx, Narrow::NOTHING, rows_max)
 }
 
 /// Audit events by kind.

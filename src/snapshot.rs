@@ -27,7 +27,7 @@ mod waiting;
 mod why;
 
 pub use crate::lifecycle::{Basis, Status, Windows};
-pub use crate::store::ledger::Span as LedgerWhich;
+pub use crate::store::ledger::{Narrow, Span as LedgerWhich};
 pub use detail::{detail, transitions};
 pub use load::{load, picture};
 pub use panes::{
@@ -50,6 +50,8 @@ pub struct Snapshot {
     pub windows: Windows,
     /// Counts over the listed rows.
     pub counts: Counts,
+    /// Why the list may be shorter than one would expect.
+    pub hidden: Hidden,
     /// State of the mirror.
     pub mirror: Mirror,
     /// Audit events over the store.
@@ -79,6 +81,15 @@ pub struct Counts {
     pub at_work: u64,
     /// Live ones whose turn is over: the human's turn.
     pub your_turn: u64,
+}
+
+/// What the display filters leave out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Hidden {
+    /// Sessions of the top level.
+    pub sessions: u64,
+    /// The filters, as they are typed: `--agent codex --since 2h`; empty where there are none.
+    pub filters: String,
 }
 
 /// State of the mirror.

@@ -87,12 +87,14 @@ fn show(setting: &Setting, id: &str) -> anyhow::Result<Exit> {
 fn audit(setting: &Setting) -> anyhow::Result<Exit> {
     let mut view = once::up_to_date(setting, Patience::None)?;
     let now_ms = setting.clock.now_ms();
-    let rows = view.reader.read(|tx| snapshot::audit(tx, PANE_ROWS_MAX))?;
+    let query = once::query(setting);
+    let narrow = query.narrow(now_ms);
+    let rows = view.reader.read(|tx| snapshot::audit(tx, narrow, PANE_ROWS_MAX))?;
     once::print(|out| {
         if setting.json {
             report::json::audit(out, &rows, now_ms)
         } else {
-            report::table::audit(out, &rows, setting.style())
+            report::table::audit(out, &rows, &query.filters(), setting.style())
         }
     })?;
     end(setting, &mut view)
@@ -109,12 +111,15 @@ fn ledger(setting: &Setting, history: bool) -> anyhow::Result<Exit> {
         welcome(consumer);
     }
     let which = if history { LedgerWhich::History } else { LedgerWhich::Pending };
-    let rows = view.reader.read(|tx| snapshot::ledger(tx, consumer, which, PANE_ROWS_MAX))?;
+    let query = once::query(setting);
+    let narrow = query.narrow(now_ms);
+    let rows =
+        view.reader.read(|tx| snapshot::ledger(tx, consumer, which, narrow, PANE_ROWS_MAX))?;
     once::print(|out| {
         if setting.json {
             report::json::ledger(out, &rows, now_ms)
         } else {
-            report::table::ledger(out, &rows, consumer, setting.style())
+            report::table::ledger(out, &rows, consumer, &query.filters(), setting.style())
         }
     })?;
     end(setting, &mut view)
@@ -160,7 +165,8 @@ fn acknowledge(setting: &Setting, typed: &[String], all: bool) -> anyhow::Result
             Entries::Ambiguous(sessions) => complain(&ambiguous(word, &sessions)),
         }
     }
-    let which = if all { Which::All } else { Which::Ids(&ids) };
+    let query = once::query(setting);
+    let which = if all { Which::All(query.narrow(now_ms)) } else { Which::Ids(&ids) };
     let acked = store.write(|tx| delivery::ack(tx, consumer, which, now_ms))?;
     let already = match acked.already.len() {
         0 => String::new(),
@@ -184,8 +190,7 @@ enum Entries {
 fn entries(store: &mut Store, setting: &Setting, word: &str) -> anyhow::Result<Entries> {
     let consumer = &setting.config.consumer;
     let found = store.read(|tx| {
-        let number = word.parse::<i64>().ok();
-        if let Some(number) = number
+        if let Ok(number) = word.parse::<i64>()
             && delivery::is_for(tx, consumer, number)?
         {
             return Ok(Entries::Some(vec![number]));
@@ -195,8 +200,8 @@ fn entries(store: &mut Store, setting: &Setting, word: &str) -> anyhow::Result<E
                 none if none.is_empty() => Entries::None,
                 own => Entries::Some(own),
             },
-            Resolved::Many(ids) if number.is_none() => Entries::Ambiguous(ids),
-            Resolved::Many(_) | Resolved::None => Entries::None,
+            Resolved::Many(ids) => Entries::Ambiguous(ids),
+            Resolved::None => Entries::None,
         })
     })?;
     Ok(found)

@@ -76,23 +76,21 @@ pub fn finish(setting: &Setting, view: &View, attention: bool) -> anyhow::Result
 /// Writes to stdout, buffered; a closed pipe comes back as an error that `run` takes for an end.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
-    write(&mut out)?;
-    out.flush()?;
-    Ok(())
+    write(&mut out).and_then(|()| out.flush()).context("cannot write to stdout")
 }
 
 /// The snapshot that was asked for.
 pub fn load(setting: &Setting, view: &mut View) -> anyhow::Result<Snapshot> {
     let now_ms = setting.clock.now_ms();
-    let query = query(setting, now_ms);
+    let query = query(setting);
     Ok(view.reader.read(|tx| snapshot::load(tx, &query, &view.beside, now_ms))?)
 }
 
 /// The display filters that were typed.
-pub fn query(setting: &Setting, now_ms: i64) -> Query {
+pub fn query(setting: &Setting) -> Query {
     Query {
         agent: setting.config.agent.map(|agent| agent.word().to_owned()),
-        since_ms: setting.config.since_ms.map(|since| now_ms.saturating_sub(since)),
+        within_ms: setting.config.since_ms,
         children: setting.children,
         consumer: Some(setting.config.consumer.clone()),
         open: None,

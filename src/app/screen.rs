@@ -24,7 +24,7 @@ const REPLIES_MAX: usize = 64;
 
 /// Runs the TUI until the user or a signal ends it.
 pub fn run(setting: &Setting) -> anyhow::Result<Exit> {
-    let query = once::query(setting, setting.clock.now_ms());
+    let query = once::query(setting);
     let (orders_in, orders) = mpsc::sync_channel(QUEUE_MAX);
     let (wishes_in, wishes) = mpsc::sync_channel(QUEUE_MAX);
     let (requests_in, requests) = mpsc::sync_channel(QUEUE_MAX);

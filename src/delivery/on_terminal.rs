@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::Delivery;
 use crate::lifecycle::{moment, policy};
-use crate::store::ledger::{self, Span};
+use crate::store::ledger::{self, Narrow, Span};
 use crate::store::{Result, Store, Tx};
 
 /// Its name as a consumer.
@@ -93,7 +93,7 @@ pub fn register(store: &mut Store, now_ms: i64) -> Result<()> {
 
 /// Entries that are due, oldest first, at most `rows_max`.
 pub fn due(tx: &Tx<'_>, now_ms: i64, rows_max: i64) -> Result<Vec<Delivery>> {
-    ledger::deliveries(tx, CONSUMER, Span::Due(now_ms), rows_max)
+    ledger::deliveries(tx, CONSUMER, Span::Due(now_ms), Narrow::NOTHING, rows_max)
 }
 
 /// When the next entry that failed is due, ms.

@@ -93,7 +93,7 @@ fn an_acknowledgement_removes_one_entry_and_a_second_one_changes_nothing() {
     let again = store.write(|tx| ack(tx, OPERATOR, Which::Ids(&given), 60)).unwrap();
     assert_eq!(again.acked, [0; 0]);
     assert_eq!(store.rows_written(), before);
-    let rest = store.write(|tx| ack(tx, OPERATOR, Which::All, 70)).unwrap();
+    let rest = store.write(|tx| ack(tx, OPERATOR, Which::All(Narrow::NOTHING), 70)).unwrap();
     assert_eq!(rest.acked, [ids[2]]);
     assert_eq!(pending_ids(&mut store, OPERATOR), [0; 0]);
     let shown = store.read(|tx| history(tx, OPERATOR, 100)).unwrap();
@@ -111,7 +111,7 @@ fn consumers_are_independent_and_get_what_ends_after_their_registration() {
     assert_eq!(pending_ids(&mut store, OPERATOR), [early[0], late[0]]);
     assert_eq!(pending_ids(&mut store, "on_terminal"), [late[0]]);
     assert_eq!(pending_ids(&mut store, "nobody"), [0; 0]);
-    store.write(|tx| ack(tx, "on_terminal", Which::All, 9)).unwrap();
+    store.write(|tx| ack(tx, "on_terminal", Which::All(Narrow::NOTHING), 9)).unwrap();
     assert_eq!(pending_ids(&mut store, OPERATOR), [early[0], late[0]]);
     let outside = store.write(|tx| ack(tx, "on_terminal", Which::Ids(&early), 9)).unwrap();
     assert_eq!(outside.unknown, early);
@@ -160,4 +160,27 @@ fn history_brought_later_supersedes_by_its_own_time() {
     history_of(&mut store, &steps[..1]);
     let entries = store.read(|tx| pending(tx, OPERATOR, 100)).unwrap();
     assert!(!entries[0].superseded, "{entries:?}");
+}
+
+#[test]
+fn acknowledging_the_last_end_settles_those_it_supersedes() {
+    let mut store = Store::in_memory(0).unwrap();
+    let (one, other) = (Entity::session(1), Entity::session(2));
+    let (running, completed) = (Status::Running, Status::Completed);
+    let ids = history_of(
+        &mut store,
+        &[
+            (one, Some(running), completed, "mirror"),
+            (one, Some(completed), running, "mirror"),
+            (one, Some(running), completed, "mirror"),
+            (other, Some(running), completed, "mirror"),
+            (one, Some(completed), running, "mirror"),
+            (one, Some(running), completed, "mirror"),
+        ],
+    );
+    let acked = store.write(|tx| ack(tx, OPERATOR, Which::Ids(&[ids[2]]), 10)).unwrap();
+    assert_eq!(acked.acked, [ids[2], ids[0]], "not the later one, nor another session's");
+    assert_eq!(pending_ids(&mut store, OPERATOR), [ids[3], ids[5]]);
+    let acked = store.write(|tx| ack(tx, OPERATOR, Which::Ids(&[ids[5]]), 11)).unwrap();
+    assert_eq!(acked.acked, [ids[5]]);
 }

@@ -14,10 +14,10 @@ pub(crate) fn moment(ms: i64) -> String {
 pub(crate) fn span_against(ms: i64, windows_ms: &[i64]) -> String {
     let same = |window: &&i64| ms > **window && span(ms) == span(**window);
     let Some(window) = windows_ms.iter().find(same) else { return span(ms) };
-    let above = ms - window;
-    let (seconds, rest) = (above / 1000, above % 1000);
-    let fraction = if seconds == 0 { format!(".{rest:03}") } else { String::new() };
-    format!("{} {seconds}{fraction}s", span(*window))
+    match (ms - window) / 1000 {
+        0 => format!("just over {}", span(*window)),
+        seconds => format!("{} {seconds}s", span(*window)),
+    }
 }
 
 /// A span in its two largest units (hours up to two days), rounded down.
@@ -79,10 +79,10 @@ mod tests {
         let cases = [
             (299_999, "4m 59s"),
             (300_000, "5m"),
-            (300_001, "5m 0.001s"),
+            (300_001, "just over 5m"),
             (301_000, "5m 1s"),
             (360_668, "6m"),
-            (86_400_001, "24h 0.001s"),
+            (86_400_001, "just over 24h"),
             (86_430_500, "24h 30s"),
         ];
         for (ms, words) in cases {

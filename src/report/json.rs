@@ -30,6 +30,7 @@ struct SnapshotOut<'a> {
     host: Clean<'a>,
     windows: WindowsOut,
     counts: CountsOut,
+    hidden: u64,
     mirror: MirrorOut<'a>,
     audit: AuditCountsOut,
     ledger: LedgerCountOut<'a>,
@@ -117,6 +118,7 @@ pub fn snapshot(out: &mut dyn io::Write, snapshot: &Snapshot) -> io::Result<()> 
             at_work: counts.at_work,
             your_turn: counts.your_turn,
         },
+        hidden: snapshot.hidden.sessions,
         mirror: MirrorOut {
             writer: mirror.writer,
             files: mirror.files,

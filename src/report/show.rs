@@ -307,8 +307,11 @@ fn messages(page: &mut Page, messages: &[MessageRow]) {
         return;
     }
     page.heading("Last messages");
-    let skipped = messages.len().saturating_sub(MESSAGES_SHOWN);
-    for message in messages.iter().skip(skipped) {
+    // A model that only calls a tool says nothing; its call is a row of its own.
+    let said = |message: &&MessageRow| message.kind != "answer" || !message.text.trim().is_empty();
+    let said: Vec<&MessageRow> = messages.iter().filter(said).collect();
+    let skipped = said.len().saturating_sub(MESSAGES_SHOWN);
+    for message in said.into_iter().skip(skipped) {
         let when = message.at_ms.map(|ms| page.style.zone.second(ms)).unwrap_or_default();
         let name = message.name.as_deref().map(text::line).unwrap_or_default();
         let what = message.kind.replace('_', " ");

@@ -57,7 +57,7 @@ pub fn sessions(out: &mut dyn io::Write, snapshot: &Snapshot, style: Style) -> i
             lines.push(Line::Blank);
         }
         last = Some(group);
-        lines.push(Line::Row(row(session, snapshot.at_ms, style.glyphs)));
+        lines.push(Line::Row(row(session, snapshot.at_ms, snapshot.windows, style.glyphs)));
     }
     let head = head(snapshot, style);
     let table = render(&COLUMNS, &lines, style);
@@ -105,6 +105,14 @@ fn beside(snapshot: &Snapshot) -> Vec<String> {
     if audit.rejections > 0 {
         beside.push(words::plural(audit.rejections, "rejected transition"));
     }
+    let hidden = &snapshot.hidden;
+    if hidden.sessions > 0 {
+        beside.push(format!(
+            "{} hidden by {}",
+            words::plural(hidden.sessions, "session"),
+            text::line(&hidden.filters)
+        ));
+    }
     let windows = snapshot.windows;
     if windows != Windows::default() {
         let (live, ended) = (age::span(windows.live_ms), age::span(windows.ended_ms));
@@ -128,7 +136,7 @@ fn beside(snapshot: &Snapshot) -> Vec<String> {
     beside
 }
 
-fn row(session: &Session, now_ms: i64, glyphs: Glyphs) -> Vec<Cell> {
+fn row(session: &Session, now_ms: i64, windows: Windows, glyphs: Glyphs) -> Vec<Cell> {
     let unknown = || Cell::unknown(glyphs);
     let (mark, doing_paint) =
         if session.attention { ("!", Paint::Alert) } else { ("", Paint::Plain) };
@@ -138,7 +146,7 @@ fn row(session: &Session, now_ms: i64, glyphs: Glyphs) -> Vec<Cell> {
     vec![
         Cell::new(mark, Paint::Alert),
         status(session, now_ms, glyphs),
-        quiet(session, now_ms).map_or_else(unknown, Cell::plain),
+        quiet(session, now_ms, windows).map_or_else(unknown, Cell::plain),
         Cell::new(doing(session, now_ms, glyphs), doing_paint),
         Cell::plain(session.agent),
         project.map_or_else(unknown, Cell::plain),
@@ -175,11 +183,17 @@ fn last_sign_ms(session: &Session, now_ms: i64) -> Option<i64> {
     session.quiet_ms.map(|quiet| now_ms.saturating_sub(quiet))
 }
 
-fn quiet(session: &Session, now_ms: i64) -> Option<String> {
+/// How long it is quiet, never less than a window that it is beyond: the begin of the minute must not
+/// put an idle session back among those that run.
+fn quiet(session: &Session, now_ms: i64, windows: Windows) -> Option<String> {
     if session.unchecked {
         return Some(String::new());
     }
-    last_sign_ms(session, now_ms).map(|then| age::ago(now_ms, then))
+    let quiet_ms = session.quiet_ms?;
+    let minutes = age::minutes_since(now_ms, now_ms.saturating_sub(quiet_ms));
+    let beyond =
+        [windows.live_ms, windows.ended_ms].into_iter().filter(|window| quiet_ms > *window);
+    Some(age::coarse(beyond.map(|window| window / 60_000).max().unwrap_or(0).max(minutes)))
 }
 
 /// What it is doing or waiting for; of an ended one how that is known.
@@ -254,10 +268,17 @@ fn context(session: &Session) -> Option<String> {
 fn nothing(snapshot: &Snapshot, style: Style) -> String {
     let plain = |text: &str| (String::new(), text.to_owned());
     let mut lines = vec![plain("No sessions to show."), plain("")];
+    let hidden = &snapshot.hidden;
+    if hidden.sessions > 0 {
+        let sessions = words::plural(hidden.sessions, "session");
+        lines.push(plain(&format!("{sessions} hidden by {}.", text::line(&hidden.filters))));
+        return super::show::wrapped(&lines, style);
+    }
     let roots = &snapshot.mirror.roots;
     lines.push(plain(if roots.is_empty() { "No folder was looked at." } else { "Looked at:" }));
     for root in roots {
         let found = match root.state {
+            RootState::Present if snapshot.mirror.files > 0 => "read",
             RootState::Present => "no transcript yet",
             RootState::Missing => "not there",
             RootState::Vanished => "gone",
@@ -272,10 +293,8 @@ fn nothing(snapshot: &Snapshot, style: Style) -> String {
             "Start claude, codex or dsh and run this again, or name another folder with \
              --root AGENT=PATH."
         }
-        _ => {
-            "Transcripts were read, but none of their sessions is listed: --since and --agent may \
-             hide them."
-        }
+        _ if snapshot.mirror.complete => "Transcripts were read, and none of them holds a session.",
+        _ => "Not all transcripts are read yet.",
     }));
     super::show::wrapped(&lines, style)
 }

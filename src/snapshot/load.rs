@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use super::family::Family;
 use super::session::{Around, session};
 use super::{
-    AuditCounts, Beside, LedgerCount, LedgerWhich, Mirror, PANE_ROWS_MAX, Picture, Query, Session,
-    Snapshot, attention, filter, rows, sort,
+    AuditCounts, Beside, Hidden, LedgerCount, LedgerWhich, Mirror, PANE_ROWS_MAX, Picture, Query,
+    Session, Snapshot, attention, filter, rows, sort,
 };
 use crate::lifecycle::presence::Here;
 use crate::store::evidence::{self, Evidence};
@@ -25,7 +25,7 @@ pub fn load(tx: &Tx<'_>, query: &Query, beside: &Beside, now_ms: i64) -> Result<
 }
 
 fn load_around(tx: &Tx<'_>, query: &Query, beside: &Beside, around: &Around) -> Result<Snapshot> {
-    let (sessions, unreadable) = listed(tx, query, around)?;
+    let (sessions, hidden, unreadable) = listed(tx, query, around)?;
     let mut mirror = mirror(tx, beside)?;
     if unreadable > 0 {
         mirror.warnings.push(format!(
@@ -39,6 +39,7 @@ fn load_around(tx: &Tx<'_>, query: &Query, beside: &Beside, around: &Around) -> 
         host: beside.host.clone(),
         windows: around.windows,
         counts: sort::count(&sessions),
+        hidden,
         mirror,
         audit: audit_counts(tx)?,
         ledger: LedgerCount { pending: ledger::pending_count(tx, &consumer)?, consumer },
@@ -51,9 +52,10 @@ pub fn picture(tx: &Tx<'_>, query: &Query, beside: &Beside, now_ms: i64) -> Resu
     let around = around(tx, beside, now_ms)?;
     let snapshot = load_around(tx, query, beside, &around)?;
     let consumer = snapshot.ledger.consumer.clone();
+    let narrow = query.narrow(now_ms);
     Ok(Picture {
-        audit: rows::audit(tx, PANE_ROWS_MAX)?,
-        ledger: rows::ledger(tx, &consumer, LedgerWhich::Pending, PANE_ROWS_MAX)?,
+        audit: rows::audit(tx, narrow, PANE_ROWS_MAX)?,
+        ledger: rows::ledger(tx, &consumer, LedgerWhich::Pending, narrow, PANE_ROWS_MAX)?,
         compactions: rows::compactions(&snapshot),
         detail: match query.open {
             Some(row_id) => super::detail::detail_around(tx, row_id, &around)?,
@@ -127,7 +129,8 @@ pub(super) fn sessions(
 }
 
 /// The listed sessions in display order, and how many rows cannot be read.
-fn listed(tx: &Tx<'_>, query: &Query, around: &Around) -> Result<(Vec<Session>, u64)> {
+/// The sessions that are listed, and how many rows cannot be read.
+fn listed(tx: &Tx<'_>, query: &Query, around: &Around) -> Result<(Vec<Session>, Hidden, u64)> {
     let orphans = around.family.orphans();
     let mut found = query::sessions(tx, Wanted::Top)?;
     let nested = if query.children {
@@ -138,15 +141,27 @@ fn listed(tx: &Tx<'_>, query: &Query, around: &Around) -> Result<(Vec<Session>, 
         query::sessions(tx, Wanted::Ids(&orphans))?
     };
     found.rows.extend(nested.rows);
+    let narrow = query.narrow(around.now_ms);
+    let mut hidden = Hidden { sessions: 0, filters: query.filters() };
+    // With its parent missing a sub-agent stands on the top level.
+    let is_top = |nested: bool, id: i64| !nested || orphans.binary_search(&id).is_ok();
     // Before the facts are looked at: of a long history most rows go here.
     found.rows.retain(|row| {
         let newest = row.last_activity_ms.max(row.child_activity_ms).or(row.own_clock_ms);
-        filter::listed(query, row.agent.word(), newest)
+        let listed = filter::listed(narrow, row.agent.word(), newest);
+        let admitted = row.nested || row.verdict.is_some();
+        hidden.sessions += u64::from(!listed && admitted && is_top(row.nested, row.id));
+        listed
     });
     let mut sessions = sessions(tx, found.rows, around)?;
-    filter::keep_listed(&mut sessions, query);
+    sessions.retain(|session| {
+        let listed = filter::listed(narrow, session.agent, session.last_activity_ms);
+        let nested = matches!(session.kind, "subagent" | "internal");
+        hidden.sessions += u64::from(!listed && is_top(nested, session.row_id));
+        listed
+    });
     sort::sort(&mut sessions);
-    Ok((sessions, found.unreadable + nested.unreadable))
+    Ok((sessions, hidden, found.unreadable + nested.unreadable))
 }
 
 /// What the process says of its mirror, with what the store says of the files.

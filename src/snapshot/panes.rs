@@ -203,8 +203,8 @@ pub const PANE_ROWS_MAX: usize = 2_000;
 pub struct Query {
     /// Only this agent's sessions.
     pub agent: Option<String>,
-    /// Only sessions active at or after this moment, ms.
-    pub since_ms: Option<i64>,
+    /// Only sessions active within so long, ms.
+    pub within_ms: Option<i64>,
     /// Sub-agents and internal threads too.
     pub children: bool,
     /// Whose ledger; `None`: `operator`.

@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::session::clean;
-use super::{AuditRow, CompactionRow, LedgerRow, LedgerWhich, Snapshot};
+use super::{AuditRow, CompactionRow, LedgerRow, LedgerWhich, Narrow, Snapshot};
 use crate::lifecycle::{Entity, EntityType, Status};
 use crate::store::{Result, Tx, ledger as stored, query};
 
 /// Audit events, newest first, at most `limit`.
-pub fn audit(tx: &Tx<'_>, limit: usize) -> Result<Vec<AuditRow>> {
-    let events = stored::audit(tx, rows_max(limit))?;
+pub fn audit(tx: &Tx<'_>, narrow: Narrow<'_>, limit: usize) -> Result<Vec<AuditRow>> {
+    let events = stored::audit(tx, narrow, rows_max(limit))?;
     let titles = Titles::of(tx, events.iter().map(|event| event.entity))?;
     let shown = events.into_iter().map(|event| AuditRow {
         id: event.id,
@@ -37,9 +37,10 @@ pub fn ledger(
     tx: &Tx<'_>,
     consumer: &str,
     span: LedgerWhich,
+    narrow: Narrow<'_>,
     limit: usize,
 ) -> Result<Vec<LedgerRow>> {
-    let entries = stored::deliveries(tx, consumer, span, rows_max(limit))?;
+    let entries = stored::deliveries(tx, consumer, span, narrow, rows_max(limit))?;
     let titles = Titles::of(tx, entries.iter().map(|entry| entry.entity))?;
     let shown = entries.into_iter().map(|entry| LedgerRow {
         id: entry.id,

@@ -160,8 +160,33 @@ pub enum Span {
     History,
 }
 
+/// Of whom and since when rows are asked for: what is said with `--agent` and `--since`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Narrow<'a> {
+    /// Only of this agent's sessions and runs.
+    pub agent: Option<&'a str>,
+    /// Only what was written at or after this moment, ms.
+    pub since_ms: Option<i64>,
+}
+
+impl Narrow<'_> {
+    /// Everything.
+    pub const NOTHING: Self = Self { agent: None, since_ms: None };
+}
+
+/// A row's agent, however the row is called.
+const AGENT: &str = "CASE e.entity_type WHEN 'session' \
+    THEN (SELECT agent FROM sessions WHERE id = e.entity_id) \
+    ELSE (SELECT agent FROM runs WHERE id = e.entity_id) END";
+
 /// Entries of a consumer, oldest first.
-pub fn deliveries(tx: &Tx<'_>, consumer: &str, span: Span, rows_max: i64) -> Result<Vec<Delivery>> {
+pub fn deliveries(
+    tx: &Tx<'_>,
+    consumer: &str,
+    span: Span,
+    narrow: Narrow<'_>,
+    rows_max: i64,
+) -> Result<Vec<Delivery>> {
     let pending = || {
         format!(
             "WHERE {POPULATION} AND t.id > c.since_seq AND d.acked_ms IS NULL
@@ -173,7 +198,7 @@ pub fn deliveries(tx: &Tx<'_>, consumer: &str, span: Span, rows_max: i64) -> Res
         Span::Due(now_ms) => (pending(), now_ms),
         Span::History => (format!("WHERE t.status IN {TERMINALS} AND ?3 IS NOT NULL"), 0),
     };
-    let name = NAME.replace("e.entity", "t.entity");
+    let [name, agent] = [NAME, AGENT].map(|row| row.replace("e.entity", "t.entity"));
     // Our rows are ordered by sequence; against an imported row only its own time can be compared.
     let sql = format!(
         "SELECT t.id, t.created_ms, t.entity_type, t.entity_id, {name}, t.previous_status,
@@ -190,10 +215,12 @@ pub fn deliveries(tx: &Tx<'_>, consumer: &str, span: Span, rows_max: i64) -> Res
             LEFT JOIN delivery_attempts a ON a.transition_id = t.id AND a.consumer = c.name
             LEFT JOIN delivery_attempts o ON o.transition_id = t.id AND c.name = 'operator'
                 AND o.consumer = 'on_terminal'
-        {from} ORDER BY t.id LIMIT ?2"
+        {from} AND (?4 IS NULL OR {agent} = ?4) AND (?5 IS NULL OR t.created_ms >= ?5)
+        ORDER BY t.id LIMIT ?2"
     );
     let mut statement = tx.0.prepare_cached(&sql)?;
-    let mut rows = statement.query(params![consumer, rows_max, due_ms])?;
+    let mut rows =
+        statement.query(params![consumer, rows_max, due_ms, narrow.agent, narrow.since_ms])?;
     let mut list = Vec::new();
     while let Some(row) = rows.next()? {
         list.push(delivery(row)?);
@@ -325,14 +352,16 @@ pub(crate) fn record_or_repeat(tx: &Tx<'_>, event: &NewEvent<'_>) -> Result<()> 
 }
 
 /// Audit events, newest first.
-pub fn audit(tx: &Tx<'_>, rows_max: i64) -> Result<Vec<AuditEvent>> {
+pub fn audit(tx: &Tx<'_>, narrow: Narrow<'_>, rows_max: i64) -> Result<Vec<AuditEvent>> {
     let sql = format!(
         "SELECT e.id, e.action, e.entity_type, e.entity_id, {NAME}, e.transition_id, e.actor,
             e.after_end, e.details, e.created_ms, e.last_ms, e.repeats
-        FROM admin_events e ORDER BY e.last_ms DESC, e.id DESC LIMIT ?1"
+        FROM admin_events e
+        WHERE (?2 IS NULL OR {AGENT} = ?2) AND (?3 IS NULL OR e.last_ms >= ?3)
+        ORDER BY e.last_ms DESC, e.id DESC LIMIT ?1"
     );
     let mut statement = tx.0.prepare_cached(&sql)?;
-    let mut rows = statement.query([rows_max])?;
+    let mut rows = statement.query(params![rows_max, narrow.agent, narrow.since_ms])?;
     let mut list = Vec::new();
     while let Some(row) = rows.next()? {
         list.push(event(row)?);

@@ -14,6 +14,7 @@ mod store;
 mod together;
 mod tree;
 mod usage;
+mod words;
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -53,6 +54,7 @@ impl Run {
             .args(args)
             .env_clear()
             .env("HOME", home.home())
+            .env("TZ", "UTC")
             .current_dir(home.home())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -9,7 +9,8 @@ use std::time::Duration;
 use lullwatch::compaction::{Event, Fold, Trigger};
 use lullwatch::report::{Colour, Glyphs, Style, Width, json, show, table};
 use lullwatch::snapshot::{
-    self, Beside, EndedIn, LedgerWhich, Mirror, Phase, Query, Resolved, Root, RootState, Snapshot,
+    self, Beside, EndedIn, LedgerWhich, Mirror, Narrow, Phase, Query, Resolved, Root, RootState,
+    Snapshot,
     Windows,
 };
 use lullwatch::source::facts::{Counts, Facts, OpenCall, Stamped};
@@ -499,7 +500,7 @@ fn the_ledger_is_what_ended_and_nobody_acknowledged() {
     let other = bed.add(&Row { native: "old", status: None, ..Row::default() });
     bed.step(other, None, "completed", NOW - HOUR);
     let ledger = |bed: &mut Bed, which| {
-        bed.store.read(|tx| snapshot::ledger(tx, "operator", which, 100)).unwrap()
+        bed.store.read(|tx| snapshot::ledger(tx, "operator", which, Narrow::NOTHING, 100)).unwrap()
     };
     let rows = ledger(&mut bed, LedgerWhich::Pending);
     let ids: Vec<_> = rows.iter().map(|row| (row.id, row.superseded)).collect();
@@ -512,11 +513,11 @@ fn the_ledger_is_what_ended_and_nobody_acknowledged() {
     assert_eq!(rows.iter().map(|row| row.id).collect::<Vec<_>>(), [second]);
     assert_eq!(bed.load(&Query::default()).ledger.pending, 1);
     let rows = ledger(&mut bed, LedgerWhich::History);
-    let text = written(|out| table::ledger(out, &rows, "operator", plain(Width::Cells(110))));
+    let text = written(|out| table::ledger(out, &rows, "operator", "", plain(Width::Cells(110))));
     insta::assert_snapshot!("ledger_110", trimmed(&text));
     let text = written(|out| json::ledger(out, &rows[..1], NOW));
     insta::assert_snapshot!("ledger_json", text.replace(",\"", ",\n\""));
-    let text = written(|out| table::ledger(out, &[], "operator", plain(Width::Cells(40))));
+    let text = written(|out| table::ledger(out, &[], "operator", "", plain(Width::Cells(40))));
     insta::assert_snapshot!("ledger_none", trimmed(&text));
 }
 
@@ -538,8 +539,8 @@ fn the_audit_tells_what_was_taken_back_and_why() {
         r#"{"to":"idle","why":"not a mirror actor"}"#,
     );
     bed.event(id, "odd", None, "not json");
-    let rows = bed.store.read(|tx| snapshot::audit(tx, 100)).unwrap();
-    let text = written(|out| table::audit(out, &rows, plain(Width::Cells(120))));
+    let rows = bed.store.read(|tx| snapshot::audit(tx, Narrow::NOTHING, 100)).unwrap();
+    let text = written(|out| table::audit(out, &rows, "", plain(Width::Cells(120))));
     insta::assert_snapshot!("audit_120", trimmed(&text));
     let text = written(|out| json::audit(out, &rows[2..], NOW));
     insta::assert_snapshot!("audit_json", text.replace(",\"", ",\n\""));
@@ -680,7 +681,7 @@ fn filters_are_of_the_display_only() {
     let mut bed = fleet();
     let codex = Query { agent: Some("codex".to_owned()), ..Query::default() };
     assert_eq!(bed.load(&codex).sessions.len(), 1);
-    let since = Query { since_ms: Some(NOW - 7 * MINUTE), ..Query::default() };
+    let since = Query { within_ms: Some(7 * MINUTE), ..Query::default() };
     assert_eq!(bed.load(&since).sessions.len(), 2);
     assert_eq!(bed.load(&since).audit, bed.load(&Query::default()).audit);
 }

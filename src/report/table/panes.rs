@@ -20,12 +20,21 @@ const AUDIT: [Column; 8] = [
 ];
 
 /// Writes audit events, newest first.
-pub fn audit(out: &mut dyn io::Write, rows: &[AuditRow], style: Style) -> io::Result<()> {
+pub fn audit(
+    out: &mut dyn io::Write,
+    rows: &[AuditRow],
+    filters: &str,
+    style: Style,
+) -> io::Result<()> {
     if rows.is_empty() {
-        let text = "Nothing to audit: no override, no rejected transition, no migration.";
-        return out.write_all(super::super::show::told(text, style).as_bytes());
+        let text = match filters {
+            "" => "Nothing to audit: no override, no rejected transition, no migration.".to_owned(),
+            filters => format!("Nothing to audit with {filters}."),
+        };
+        return out.write_all(super::super::show::told(&text, style).as_bytes());
     }
-    let lines: Vec<Line> = rows.iter().map(|row| Line::Row(audit_row(row, style))).collect();
+    let mut lines: Vec<Line> = rows.iter().map(|row| Line::Row(audit_row(row, style))).collect();
+    narrowed(&mut lines, filters);
     out.write_all(render(&AUDIT, &lines, style).as_bytes())
 }
 
@@ -97,11 +106,15 @@ pub fn ledger(
     out: &mut dyn io::Write,
     rows: &[LedgerRow],
     consumer: &str,
+    filters: &str,
     style: Style,
 ) -> io::Result<()> {
     let consumer = text::line(consumer);
     if rows.is_empty() {
-        let text = format!("Nothing pending: {consumer} has acknowledged every end.");
+        let text = match filters {
+            "" => format!("Nothing pending: {consumer} has acknowledged every end."),
+            filters => format!("Nothing pending for {consumer} with {filters}."),
+        };
         return out.write_all(super::super::show::told(&text, style).as_bytes());
     }
     let mut lines: Vec<Line> = rows.iter().map(|row| Line::Row(ledger_row(row, style))).collect();
@@ -109,7 +122,15 @@ pub fn ledger(
         let text = format!("acknowledge with `lullwatch ledger ack ID... --consumer {consumer}`");
         lines.extend([Line::Blank, Line::Title(Cell::new(text, Paint::Dim))]);
     }
+    narrowed(&mut lines, filters);
     out.write_all(render(&LEDGER, &lines, style).as_bytes())
+}
+
+/// Says that filters may hide rows.
+fn narrowed(lines: &mut Vec<Line>, filters: &str) {
+    if !filters.is_empty() {
+        lines.push(Line::Title(Cell::new(format!("only what {filters} leaves"), Paint::Dim)));
+    }
 }
 
 fn ledger_row(row: &LedgerRow, style: Style) -> Vec<Cell> {

@@ -8,6 +8,7 @@
 use ratatui::layout::Rect;
 
 use crate::snapshot::AuditRow;
+use crate::snapshot::age as exact;
 use crate::ui::age;
 use crate::ui::model::{Model, Pane};
 use crate::ui::piece::{Piece, dim, plain};
@@ -32,9 +33,9 @@ const COLUMNS: &[Column<AuditRow>] = &[
     },
     Column {
         title: "GAP",
-        cells: Cells::Right(4),
+        cells: Cells::Right(7),
         from: 90,
-        cell: |_, row, _| dim(&age::age_or_unknown(row.gap_ms)),
+        cell: |_, row, _| dim(&row.gap_ms.map_or_else(|| age::UNKNOWN.to_owned(), exact::span)),
     },
     Column { title: "SESSION", cells: Cells::Fill, from: 0, cell: |_, row, _| name(row) },
     Column {

@@ -26,6 +26,15 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, area: Rect) {
         let hidden = format!("{} hidden. Esc shows them all again.", count(model.sessions.total));
         return sentences(canvas, area, &what, &[hidden]);
     }
+    let hidden = &picture.snapshot.hidden;
+    if hidden.sessions > 0 {
+        let hidden = format!(
+            "{} hidden by {}; they were given when lullwatch was started.",
+            count(usize::try_from(hidden.sessions).unwrap_or(usize::MAX)),
+            hidden.filters
+        );
+        return sentences(canvas, area, "no session is left by the filters", &[hidden]);
+    }
     if mirror.backlog_bytes > 0 || (!mirror.complete && mirror.files > 0) {
         let next = "The newest sessions appear first; the rest follows.".to_owned();
         return sentences(canvas, area, "reading transcripts…", &[next]);

@@ -93,6 +93,14 @@ fn narrowing(model: &Model) -> Vec<Piece> {
         }
         parts.extend(pane_facts(model, picture).map(|facts| dim(&facts)));
     }
+    if let Some(hidden) = model.picture.as_ref().map(|picture| &picture.snapshot.hidden)
+        && !hidden.filters.is_empty()
+    {
+        parts.push(Piece::new(Role::Accent, &hidden.filters));
+        if hidden.sessions > 0 {
+            parts.push(plain(&format!("{} hidden", hidden.sessions)));
+        }
+    }
     let list = model.list(model.pane);
     let sessions = model.pane == Pane::Sessions;
     let by_status = sessions && model.status_filter != StatusFilter::All;
@@ -165,8 +173,10 @@ fn counts(model: &Model, badges: Badges) -> Vec<Piece> {
         Badges::Words => "  ",
         Badges::Numbers => " ",
     };
+    let complete = model.picture.as_ref().is_some_and(|picture| picture.snapshot.mirror.complete);
     let mut line = vec![match tally.attention {
-        0 => dim("nobody needs you"),
+        0 if complete => dim("nobody needs you"),
+        0 => dim("still reading"),
         1 => Piece::new(Role::Attention, "▲ 1 needs you"),
         many => Piece::new(Role::Attention, &format!("▲ {many} need you")),
     }];
@@ -231,7 +241,11 @@ fn badge(model: &Model, picture: &Picture, pane: Pane) -> (u64, &'static str, Ro
         }
         Pane::Ledger => (picture.snapshot.ledger.pending, "unacked", Role::Accent),
         Pane::Compactions => {
-            let open = picture.compactions.iter().filter(|row| row.compaction.bracket == "open");
+            // What a session left open when it ended is history.
+            let open = picture
+                .compactions
+                .iter()
+                .filter(|row| row.compaction.bracket == "open" && !row.status.is_terminal());
             let stuck = picture.compactions.iter().any(|row| row.attention);
             let role = if stuck { Role::Attention } else { Role::Text };
             (u64::try_from(open.count()).unwrap_or_default(), "open", role)

@@ -9,6 +9,7 @@
 
 use ratatui::layout::Rect;
 
+use crate::snapshot::age as exact;
 use crate::snapshot::{AuditRow, CompactionRow, LedgerRow, Picture, Session};
 use crate::ui::age;
 use crate::ui::layout::STRIP_ROWS;
@@ -101,7 +102,7 @@ fn audit_lines(model: &Model, row: &AuditRow) -> Vec<Vec<Piece>> {
     let mut change = vec![audit::event(row), dim(&format!(" · {from} → "))];
     change.push(page::words_of(&row.to));
     if let Some(gap_ms) = row.gap_ms {
-        change.push(dim(&format!(" · {} after the end", age::age(gap_ms))));
+        change.push(dim(&format!(" · {} after the end", exact::span(gap_ms))));
     }
     if row.repeats > 1 {
         change.push(dim(&format!(" · {} times", row.repeats)));

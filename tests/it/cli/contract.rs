@@ -202,6 +202,7 @@ const SNAPSHOT: Kind = Object(&[
             ("your_turn", Number),
         ]),
     ),
+    ("hidden", Number),
     (
         "mirror",
         Object(&[

@@ -251,6 +251,13 @@ fn an_ambiguous_session_is_not_acknowledged_by_guess() {
     assert_eq!(said.code, Some(1));
     assert!(said.err.contains(OTHER_ID) && said.err.contains("hint:"), "{}", said.err);
     assert_eq!(json(&home, end, &["--once"]).get("ledger.pending"), "2");
+    // Also where what was typed reads like the number of an entry.
+    claude_session(&home, "77000001-0000-4be1-ac4b-9de9d22c854c", end - MINUTE, "one");
+    claude_session(&home, "77000002-0000-4be1-ac4b-9de9d22c854c", end - MINUTE, "two");
+    json(&home, end, &["--once"]);
+    let said = Run::new(&home, &["ledger", "ack", "770000"]).at(end).said();
+    assert_eq!(said.code, Some(1));
+    assert!(said.err.contains("`770000` fits 2 sessions"), "{}", said.err);
 }
 
 #[test]

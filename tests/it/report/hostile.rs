@@ -2,7 +2,7 @@
 
 use lullwatch::report::{Colour, Glyphs, Style, Width, json, show, table};
 use lullwatch::snapshot::{
-    self, AuditCounts, AuditRow, Basis, Compaction, CompactionRow, Detail, EndedIn, LedgerCount,
+    self, AuditCounts, AuditRow, Basis, Compaction, CompactionRow, Detail, EndedIn, Hidden, LedgerCount,
     LedgerRow, MessageRow, Mirror, Notice, Phase, Pointer, Process, Reason, Root, RootState,
     Session, Snapshot, Status, Tokens, Transition, Tried, WaitKind, WaitingFor, Windows,
 };
@@ -103,6 +103,7 @@ fn list(evil: &str, quiet_ms: i64) -> Snapshot {
         host: evil.to_owned(),
         windows: Windows { live_ms: 1, ended_ms: 2 },
         counts: snapshot::sort::count(&sessions),
+        hidden: Hidden { sessions: 1, filters: evil.to_owned() },
         mirror: Mirror { warnings: vec![evil.to_owned()], ..Mirror::default() },
         audit: AuditCounts { overrides: 1, ..AuditCounts::default() },
         ledger: LedgerCount { consumer: evil.to_owned(), pending: 3 },
@@ -207,8 +208,8 @@ fn tables(evil: &str, quiet_ms: i64, style: Style) -> Vec<String> {
     };
     vec![
         written(|out| table::sessions(out, &snapshot, style)),
-        written(|out| table::audit(out, &[audit(evil)], style)),
-        written(|out| table::ledger(out, &[ledger(evil)], evil, style)),
+        written(|out| table::audit(out, &[audit(evil)], "", style)),
+        written(|out| table::ledger(out, &[ledger(evil)], evil, "", style)),
         written(|out| table::compactions(out, &[compaction], NOW, style)),
     ]
 }
@@ -222,7 +223,7 @@ fn pages(evil: &str, quiet_ms: i64, style: Style) -> Vec<String> {
     vec![
         written(|out| show::detail(out, &detail, windows, NOW, style)),
         written(|out| table::sessions(out, &nothing, style)),
-        written(|out| table::ledger(out, &[], evil, style)),
+        written(|out| table::ledger(out, &[], evil, "", style)),
     ]
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use lullwatch::lifecycle::{Basis, Status, Windows};
 use lullwatch::snapshot::{
-    AuditCounts, AuditRow, Compaction, CompactionRow, Counts, Detail, LedgerCount, LedgerRow,
-    MessageRow, Mirror, Notice, Phase, Picture, Pointer, Process, Reason, Root, RootState, Session,
-    Snapshot, Tokens, Transition, Tried,
+    AuditCounts, AuditRow, Compaction, CompactionRow, Counts, Detail, Hidden, LedgerCount,
+    LedgerRow, MessageRow, Mirror, Notice, Phase, Picture, Pointer, Process, Reason, Root,
+    RootState, Session, Snapshot, Tokens, Transition, Tried,
 };
 
 /// 2026-11-30 09:00:00 UTC.
@@ -220,6 +220,7 @@ pub(crate) fn snapshot(sessions: Vec<Session>) -> Snapshot {
         host: "ghost".to_owned(),
         windows: Windows::default(),
         counts: Counts::default(),
+        hidden: Hidden::default(),
         mirror: Mirror {
             writer: true,
             files: 268,

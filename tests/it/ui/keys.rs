@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lullwatch::lifecycle::Status;
-use lullwatch::snapshot::{Picture, Query};
+use lullwatch::snapshot::{CompactionRow, Hidden, Picture, Query};
 use lullwatch::ui::keymap::BINDINGS;
 use lullwatch::ui::msg::{Effect, Msg, Reply, Switch};
 use lullwatch::ui::{Model, Options};
@@ -355,4 +355,29 @@ fn keys_that_mean_nothing_or_only_move_lay_nothing_out_anew() {
     assert_eq!(model.detail.lines.as_ptr(), before);
     press(&mut model, "l");
     assert_ne!(model.detail.lines.as_ptr(), before, "another tab is laid out");
+}
+
+#[test]
+fn what_is_hidden_or_not_read_yet_is_said() {
+    let mut picture = fixture::empty();
+    picture.snapshot.hidden = Hidden { sessions: 3, filters: "--agent dsh".to_owned() };
+    let frame = screen(&showing(picture, 80, 24));
+    assert!(frame.contains("--agent dsh  3 hidden"), "{frame}");
+    assert!(frame.contains("no session is left by the filters"), "{frame}");
+    let mut picture = fixture::empty();
+    picture.snapshot.mirror.complete = false;
+    let frame = screen(&showing(picture, 80, 24));
+    assert!(frame.contains("still reading") && !frame.contains("nobody needs you"), "{frame}");
+}
+
+#[test]
+fn a_bracket_that_an_ended_session_left_open_is_not_counted_as_open() {
+    let mut picture = fixture::many();
+    let open = |row: &&mut CompactionRow| row.compaction.bracket == "open";
+    let count = picture.compactions.iter_mut().filter(open).count();
+    let frame = screen(&showing(picture.clone(), 120, 40));
+    assert!(frame.contains(&format!("Compactions {count} open")), "{frame}");
+    picture.compactions.iter_mut().filter(open).for_each(|row| row.status = Status::Completed);
+    let frame = screen(&showing(picture, 120, 40));
+    assert!(count > 0 && frame.contains("Compactions 0 open"), "{frame}");
 }
