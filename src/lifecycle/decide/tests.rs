@@ -204,7 +204,7 @@ fn a_working_process_keeps_a_silent_session_running_and_says_so() {
 
 #[rstest]
 #[case::running(0, "active 0s ago, within the live window of 5m")]
-#[case::idle(LIVE + 1, "silent for 5m 0.001s, longer than the live window of 5m")]
+#[case::idle(LIVE + 1, "silent for just over 5m, longer than the live window of 5m")]
 #[case::completed(2 * ENDED, "silent for 2d, longer than the ended window of 24h")]
 fn a_verdict_says_why_in_one_sentence(#[case] silence_ms: i64, #[case] summary: &str) {
     assert_eq!(decide(&silent(silence_ms), WINDOWS, NOW).summary, summary);
