@@ -17,6 +17,7 @@ pub mod dsh;
 pub mod facts;
 pub mod json;
 mod reading;
+mod ring;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod zframe;

@@ -18,7 +18,6 @@ mod fault;
 mod line;
 mod lives;
 mod metadata;
-mod ring;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -28,6 +27,7 @@ mod user;
 use serde::{Deserialize, Serialize};
 
 use super::json::Value;
+use super::ring::{self, Ring};
 use super::{EndMark, Hint, Of, Outcome, Place, Record, SessionKey, Span, Tokens, TurnMark, What};
 use about::About;
 use assistant::Assistant;
@@ -36,7 +36,6 @@ use envelope::{Envelope, Family, word};
 use line::{ID_CHARS, Line};
 use lives::Lives;
 use metadata::Leaf;
-use ring::Ring;
 use text::{Command, Tag};
 use trailer::Trailer;
 use user::{Queued, User};

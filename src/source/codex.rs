@@ -221,11 +221,12 @@ impl State {
             "event_msg" => self.event(payload, entry),
             "compacted" => self.compacted(payload, entry),
             "turn_context" => turn_context(payload, entry),
+            "token_usage_record" => self.meter.record(payload, entry),
             "world_state"
             | "inter_agent_communication"
             | "inter_agent_communication_metadata"
             | "security_risk_score"
-            | "token_usage_record"
+            | "retained_context"
             | "realtime_item" => {}
             _ => entry.unknown("", kind),
         }

@@ -174,6 +174,7 @@ impl State {
     }
 
     fn answer_event(&mut self, preview: Preview, counted: Counted, entry: &mut Entry<'_>) {
+        self.meter.spoke();
         if let Some(text) = preview.words().or_else(|| oversized_note(entry)) {
             self.compactions.over(entry);
             entry.call_row(Message {

@@ -53,6 +53,7 @@ enum Sort {
     Mail,
     Call,
     Result,
+    Thought,
     Silent,
 }
 
@@ -70,8 +71,9 @@ fn sort(kind: &str) -> Option<Sort> {
         | "custom_tool_call_output"
         | "local_shell_call_output"
         | "tool_search_output" => Sort::Result,
-        "reasoning" | "compaction" | "compaction_summary" | "context_compaction"
-        | "compaction_trigger" | "ghost_snapshot" | "additional_tools" | "other" => Sort::Silent,
+        "reasoning" => Sort::Thought,
+        "compaction" | "compaction_summary" | "context_compaction" | "compaction_trigger"
+        | "ghost_snapshot" | "additional_tools" | "other" => Sort::Silent,
         _ => return None,
     })
 }
@@ -96,6 +98,7 @@ impl State {
             }
             Some(Sort::Call) => self.call_item(&item, entry),
             Some(Sort::Result) => self.result_item(&item, entry),
+            Some(Sort::Thought) => self.meter.spoke(),
             Some(Sort::Silent) => {}
             None => entry.unknown("response_item", item.kind),
         }
@@ -112,6 +115,7 @@ impl State {
                 }
             }
             "assistant" => {
+                self.meter.spoke();
                 let preview = Preview::content(item.content, Human::Everything);
                 if let Some(text) = preview.words().or_else(|| oversized_note(entry)) {
                     self.compactions.over(entry);
@@ -126,6 +130,7 @@ impl State {
 
     fn call_item(&mut self, item: &Item<'_>, entry: &mut Entry<'_>) {
         self.compactions.over(entry);
+        self.meter.spoke();
         let kind = word(item.kind);
         // The provider runs these itself: what is written is finished, and no result follows.
         let finished = matches!(kind, "web_search_call" | "image_generation_call");

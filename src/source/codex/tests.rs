@@ -47,6 +47,14 @@ struct Tape {
     lines: Vec<String>,
     second: i64,
     ordinal: Option<u64>,
+    /// The last total of tokens: input, cached, output.
+    total: [i64; 3],
+}
+
+/// Input, cached, output as Codex writes them.
+fn usage([input, cached, output]: [i64; 3]) -> Json {
+    json!({"input_tokens": input, "cached_input_tokens": cached, "output_tokens": output,
+        "reasoning_output_tokens": 0, "total_tokens": input + output})
 }
 
 impl Tape {
@@ -138,15 +146,30 @@ impl Tape {
         self.item(&json!({"type": "function_call_output", "call_id": id, "output": "a.rs\n"}))
     }
 
+    /// A `token_count` of that total; its last request is what was added.
     fn tokens(&mut self, input: i64, cached: i64, output: i64) -> &mut Self {
-        let usage = json!({"input_tokens": input, "cached_input_tokens": cached,
-            "output_tokens": output, "reasoning_output_tokens": 0,
-            "total_tokens": input + output});
+        let total = [input, cached, output];
+        let mut last = total;
+        let grown = last.iter().zip(self.total).all(|(new, old)| *new >= old);
+        if grown {
+            last.iter_mut().zip(self.total).for_each(|(new, old)| *new -= old);
+        }
+        self.count(total, last)
+    }
+
+    fn count(&mut self, total: [i64; 3], last: [i64; 3]) -> &mut Self {
+        self.total = total;
         self.event(
             "token_count",
-            &json!({"info": {"total_token_usage": usage,
-            "last_token_usage": usage, "model_context_window": 258_400}}),
+            &json!({"info": {"total_token_usage": usage(total),
+            "last_token_usage": usage(last), "model_context_window": 258_400}}),
         )
+    }
+
+    /// A `token_usage_record`: input, cached, output.
+    fn usage_record(&mut self, response: &str, used: [i64; 3]) -> &mut Self {
+        let payload = json!({"response_id": response, "usage": usage(used)});
+        self.line("token_usage_record", &payload)
     }
 
     fn estimate(&mut self, tokens: i64) -> &mut Self {

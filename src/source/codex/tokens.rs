@@ -1,12 +1,18 @@
-//! Tokens: differences of cumulative totals, and how full the context is.
+//! Tokens: what each request cost, and how full the context is.
 //!
-//! Codex repeats an unchanged `token_count`, so its `last_token_usage` must never be summed. The
-//! totals are those of the whole thread: what a fork replays, and what a rollout that goes on with
-//! another file has inherited, is where counting starts.
+//! Codex repeats an unchanged `token_count`, so a request counts where the cumulative total changes,
+//! also where it goes back, and what counts is the request and never the total: another process may
+//! have begun to count anew, or from an earlier value. Since 0.153 a `token_usage_record` tells of
+//! the same response before its count (formats, *Seen on 2026-11-30*); Codex Desktop writes records
+//! alone. The totals are those of the whole thread: what a fork replays, and what a rollout that goes
+//! on with another file has inherited, is where counting starts.
+
+use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::json::Value;
+use super::super::json::{Shape, Value};
+use super::super::ring::{self, Ring};
 use super::super::{Tokens, Usage, What};
 use super::Entry;
 
@@ -64,13 +70,32 @@ impl Totals {
     }
 }
 
+/// Responses told by a record whose count has not come; there is one at a time.
+const TOLD_MAX: usize = 8;
+/// Counts and records remembered, so that one written twice counts once.
+const SEEN_MAX: usize = 16;
+
+/// A response that a record told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Told {
+    used: Totals,
+    /// The thread's total with it, where the record says so.
+    total: Option<Totals>,
+}
+
 /// What is carried between two counts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct Meter {
     /// Totals of the last count, replayed ones included.
     base: Option<Totals>,
     /// The first total holds what another file counts.
     inherits: bool,
+    /// The model has said something in this file.
+    spoken: bool,
+    /// Records without their count, oldest first.
+    told: VecDeque<Told>,
+    seen: Ring<SEEN_MAX>,
     /// Context used by the last request, tokens.
     used: Option<u64>,
     window: Option<u64>,
@@ -87,6 +112,11 @@ impl Meter {
         self.inherits = true;
     }
 
+    /// The model has answered: a count that follows is of a request of this file.
+    pub(super) fn spoke(&mut self) {
+        self.spoken = true;
+    }
+
     /// A replayed `token_count`: only where counting starts.
     pub(super) fn replay(&mut self, payload: Value<'_>) {
         if let Some(total) = payload.at(&["info", "total_token_usage"]) {
@@ -94,12 +124,35 @@ impl Meter {
         }
     }
 
+    /// An own `token_usage_record`: one response by its own id.
+    pub(super) fn record(&mut self, payload: Value<'_>, entry: &mut Entry<'_>) {
+        let [id, usage, total] = payload.pick(["response_id", "usage", "thread_token_usage"]);
+        let Some(usage) = usage.filter(|usage| usage.fields().next().is_some()) else { return };
+        let used = Totals::read(usage);
+        let name = match id.filter(|id| id.shape() == Shape::String) {
+            Some(id) => ring::hash(id),
+            None => moment(entry.at_ms, used),
+        };
+        if !self.seen.add(name) {
+            return;
+        }
+        self.spoken = true;
+        spend(used, entry);
+        let total = total.filter(|total| total.fields().next().is_some()).map(Totals::read);
+        if self.told.len() >= TOLD_MAX {
+            self.told.pop_front();
+        }
+        self.told.push_back(Told { used, total });
+        self.context(usage.get("total_tokens").and_then(Value::uint), entry);
+    }
+
     /// An own `token_count`. Answers the estimate of the context, if it is no request but one.
     pub(super) fn count(&mut self, info: Option<Value<'_>>, entry: &mut Entry<'_>) -> Option<u64> {
         let [total, last, window] =
             info?.pick(["total_token_usage", "last_token_usage", "model_context_window"]);
+        let last = last.filter(|last| last.fields().next().is_some());
         if let Some(total) = total.filter(|total| total.fields().next().is_some()) {
-            self.add(Totals::read(total), last, entry);
+            self.add(Totals::read(total), last.map(Totals::read), entry);
         }
         self.window(window, entry);
         let last = last?;
@@ -108,24 +161,39 @@ impl Meter {
         if Totals::read(last) == Totals::default() {
             return Some(used);
         }
-        if self.used != Some(used) {
-            self.used = Some(used);
-            entry.say(What::Context(self.used));
-        }
+        self.context(Some(used), entry);
         None
     }
 
-    fn add(&mut self, total: Totals, last: Option<Value<'_>>, entry: &mut Entry<'_>) {
+    fn add(&mut self, total: Totals, last: Option<Totals>, entry: &mut Entry<'_>) {
         let base = match self.base {
             Some(base) => base,
-            None if self.inherits => last.map_or(total, |last| total.minus(Totals::read(last))),
+            // The total was carried over, and is told again before the first request.
+            None if self.inherits && !self.spoken => total,
+            None if self.inherits => last.map_or(total, |last| total.minus(last)),
             None => Totals::default(),
         };
+        if total == base {
+            self.base = Some(total);
+            return;
+        }
+        if entry.at_ms.is_some() && !self.seen.add(moment(entry.at_ms, total)) {
+            return;
+        }
         self.base = Some(total);
-        let base = if total.restarted_since(base) { Totals::default() } else { base };
-        let tokens = total.tokens().minus(base.tokens());
-        if tokens != Tokens::default() {
-            entry.say(What::Usage(Usage { key: None, tokens }));
+        let is_told = |told: &Told| Some(told.used) == last || told.total == Some(total);
+        if let Some(at) = self.told.iter().position(is_told) {
+            self.told.remove(at);
+            return;
+        }
+        let difference = if total.restarted_since(base) { total } else { total.minus(base) };
+        spend(last.unwrap_or(difference), entry);
+    }
+
+    fn context(&mut self, used: Option<u64>, entry: &mut Entry<'_>) {
+        if used.is_some() && self.used != used {
+            self.used = used;
+            entry.say(What::Context(used));
         }
     }
 
@@ -143,4 +211,18 @@ impl Meter {
         entry.say(What::Context(None));
         self.used.take()
     }
+}
+
+fn spend(used: Totals, entry: &mut Entry<'_>) {
+    let tokens = used.tokens();
+    if tokens != Tokens::default() {
+        entry.say(What::Usage(Usage { key: None, tokens }));
+    }
+}
+
+/// What makes a count one: its stamp and its counters.
+fn moment(at_ms: Option<i64>, counters: Totals) -> u64 {
+    let parts = [at_ms.unwrap_or(0)].into_iter().chain(counters.counters());
+    let bytes: Vec<u8> = parts.flat_map(i64::to_le_bytes).collect();
+    ring::hash_bytes(&bytes)
 }

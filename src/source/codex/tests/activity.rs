@@ -21,6 +21,8 @@ fn all_events_but_three_are_activity(#[case] kind: &str, #[case] active: bool) {
 #[case("turn_context", false, true)]
 #[case("world_state", false, true)]
 #[case("inter_agent_communication", false, true)]
+#[case("retained_context", false, true)]
+#[case("token_usage_record", false, true)]
 #[case("a_type_of_tomorrow", false, false)]
 #[case("response_item", true, false)]
 #[case("compacted", true, true)]

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::json::Value;
+use super::json::Value;
 
 /// The last `N` ids.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -34,9 +34,14 @@ impl<const N: usize> Ring<N> {
     }
 }
 
-/// The hash of an id as it is written (FNV-1a).
+/// The hash of an id as it is written.
 pub(super) fn hash(id: Value<'_>) -> u64 {
-    id.raw().iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+    hash_bytes(id.raw())
+}
+
+/// The hash of what makes up an id (FNV-1a).
+pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
