@@ -6,8 +6,7 @@
 //!
 //! - [`json`] reads an object lazily and tolerates what agents really write;
 //! - [`claude`], [`codex`], [`dsh`] are the adapters, one file each;
-//! - [`facts`] folds records into what is known of one session in one file generation, and merges
-//!   several generations into one session;
+//! - [`facts`] folds records into what one file generation says of a session, and merges those;
 //! - [`zframe`] finds where a frame of a compressed log ends.
 
 pub mod claude;
