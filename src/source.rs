@@ -13,6 +13,7 @@ pub mod claude;
 pub mod codex;
 pub mod display;
 pub mod dsh;
+pub mod errors;
 pub mod facts;
 pub mod json;
 mod reading;

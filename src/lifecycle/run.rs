@@ -191,8 +191,8 @@ const RETRYABLE: [&str; 14] = [
     "response_stream_disconnected",
     "response_too_many_failed_attempts",
 ];
-/// Words in which a status of HTTP is looked for.
-const STATUS_WORDS: usize = 8;
+/// Words in which a status of HTTP is looked for; the first is the code, which may be one.
+const STATUS_WORDS: usize = 9;
 
 /// What kind of provider error the last word of a transcript is (`code text`); `None`: another
 /// kind of failure.

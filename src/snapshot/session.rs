@@ -212,7 +212,7 @@ fn shown(
         attention: judged.attention,
         turn: facts.turn.word(),
         last_turn: facts.last_turn.map(Outcome::word),
-        last_error: facts.last_error.as_deref().and_then(error),
+        last_error: facts.last_error.as_deref().and_then(clean),
         started_ms: facts.started_ms.or(facts.first_activity_ms),
         last_activity_ms: judged.last_activity_ms,
         clock_ahead: row.clock_ahead || facts.clock_ahead,
@@ -399,13 +399,6 @@ fn tokens(facts: &Facts) -> Tokens {
 /// One clean line of at most [`TEXT_CHARS`] characters, if anything of it stays.
 pub(super) fn clean(raw: &str) -> Option<String> {
     Some(text::line_up_to(raw, TEXT_CHARS)).filter(|clean| !clean.is_empty())
-}
-
-/// Code, one space, at most [`TEXT_CHARS`] characters of text.
-fn error(raw: &str) -> Option<String> {
-    let (code, text) = raw.split_once(' ').unwrap_or((raw, ""));
-    let whole = format!("{} {}", text::line(code), text::line_up_to(text, TEXT_CHARS));
-    Some(whole.trim().to_owned()).filter(|whole| !whole.is_empty())
 }
 
 /// Work behind the conversation of a session that is not over: what it says of itself.

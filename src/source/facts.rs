@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     EndMark, Flaws, Kind, MessageKind, MessageSource, Notice, Outcome, Record, Title, TitleKind,
-    Tokens, Turn, TurnMark, What,
+    Tokens, Turn, TurnMark, What, errors,
 };
 use crate::compaction;
 
@@ -26,7 +26,7 @@ const OPEN_MAX: usize = 64;
 const UNKNOWN_TYPES_MAX: usize = 64;
 /// Notices kept per session and generation.
 const NOTICES_MAX: usize = 16;
-/// Characters kept of a title, a first prompt, a last text, an error.
+/// Characters kept of a title, a first prompt, a last text.
 pub const TITLE_CHARS: usize = 1000;
 /// A stamp this far ahead of the moment it was read at says the clock is ahead, ms.
 const CLOCK_SLACK_MS: i64 = 5_000;
@@ -98,7 +98,7 @@ pub struct Facts {
     pub settled_ms: Option<i64>,
     /// Outcome of the newest finished turn with content.
     pub last_turn: Option<Outcome>,
-    /// Code, space, text; `None` after a later completed turn.
+    /// [`errors::in_words`]; `None` after a later completed turn.
     pub last_error: Option<String>,
     /// Calls without a result, oldest first.
     pub open_calls: Vec<OpenCall>,
@@ -160,8 +160,7 @@ impl Facts {
             What::Message(message) => self.message(message, record.at_ms, fresh),
             What::Turn(mark) => self.turn(*mark),
             What::Error { code, text } => {
-                let text: String = text.chars().take(TITLE_CHARS).collect();
-                self.last_error = Some(format!("{code} {text}"));
+                self.last_error = Some(errors::in_words(code, text));
             }
             What::CallsVoid => self.open_calls.clear(),
             What::Approval { id, asked: true } => keep_last(&mut self.approvals, id.clone()),

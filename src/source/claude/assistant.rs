@@ -204,7 +204,7 @@ impl State {
 fn fail(said: &Assistant<'_>, line: &mut Line<'_, '_>) {
     let text = first_text(said).unwrap_or_default();
     line.note("0", text::preview(said.content, line.envelope.oversized));
-    let (code, text) = fault::words(&line.envelope, &text);
+    let code = fault::code_of(&line.envelope);
     line.say(What::Error { code, text });
     line.say(What::Turn(TurnMark::Close(Outcome::Error)));
 }

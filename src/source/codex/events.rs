@@ -5,7 +5,7 @@
 //! one that has the call before its result, so it is primary, and these are its fallback.
 
 use super::super::json::Value;
-use super::super::{Message, MessageKind, MessageSource, What};
+use super::super::{Message, MessageKind, MessageSource, What, errors};
 use super::compactions::{Times, Witness};
 use super::text::{self, Human, Preview, capped, oversized_note, plain, word};
 use super::turns::Ending;
@@ -117,7 +117,7 @@ impl State {
             "item_completed" => self.item_completed(&event, entry),
             "error" => {
                 let (code, text) = error_of(event.code, event.message);
-                entry.note(format!("error: {}", short(&text)));
+                entry.note(format!("error: {}", errors::in_words(&code, &text)));
                 entry.say(What::Error { code, text });
                 self.turns.error(entry);
             }
@@ -147,8 +147,8 @@ impl State {
         let whole = capped(event.error, ERROR_CHARS);
         let carried = whole.is_some() || event.error.is_some_and(|e| e.fields().next().is_some());
         let error = carried.then(|| error_of(code, message.or(event.error)));
-        if let Some((_, text)) = &error {
-            entry.note(format!("error: {}", short(text)));
+        if let Some((code, text)) = &error {
+            entry.note(format!("error: {}", errors::in_words(code, text)));
         }
         let ending = Ending { error, answer: capped(event.answer, 1).is_some() };
         self.turns.complete(event.turn().as_deref(), ending, entry);
@@ -273,12 +273,14 @@ fn changed_paths(changes: Value<'_>) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Code and text of an error. The code is a word, or an object with one key.
+/// Code and text of an error. The code is a word, or an object with one key; where that holds the
+/// status with which the server answered, it is the code.
 fn error_of(code: Option<Value<'_>>, message: Option<Value<'_>>) -> (String, String) {
     let named = code.and_then(|code| {
-        let key = code.fields().next().map(|(key, _)| key);
-        let inner = key.map(|key| String::from_utf8_lossy(key.bytes()).into_owned());
-        inner.or_else(|| code.text_up_to(NAME_CHARS))
+        let Some((key, more)) = code.fields().next() else { return code.text_up_to(NAME_CHARS) };
+        let status = more.get("http_status_code").and_then(Value::uint);
+        let key = String::from_utf8_lossy(key.bytes()).into_owned();
+        Some(status.map_or(key, |status| status.to_string()))
     });
     let code: String = named
         .unwrap_or_default()

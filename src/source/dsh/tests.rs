@@ -114,7 +114,7 @@ fn the_records_of_a_job_are_known_and_no_activity() {
 #[case::error(
     r#"{"kind":"error","error":{"message":"503 up\u001bstream","code":"PROVIDER ERROR"}}"#,
     Some(Outcome::Error),
-    Some("PROVIDER_ERROR 503 up\u{1b}stream")
+    Some("503 up\u{1b}stream")
 )]
 #[case::error_of_text(r#"{"kind":"error","error":"no"}"#, Some(Outcome::Error), Some("error no"))]
 #[case::later_kind(r#"{"kind":"forked"}"#, None, None)]

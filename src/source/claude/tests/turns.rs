@@ -218,31 +218,31 @@ fn an_error_is_said_before_the_turn_it_closes() {
     let error = place(|what| matches!(what, What::Error { .. }));
     let close = place(|what| *what == What::Turn(TurnMark::Close(Outcome::Error)));
     assert!(activity < error && error < close);
-    assert_eq!(read.own().last_error.as_deref(), Some("overloaded API Error: 529 overloaded"));
+    assert_eq!(read.own().last_error.as_deref(), Some("529 overloaded"));
 }
 
 #[rstest]
 #[case::unknown(json!({"error": "unknown", "apiErrorStatus": 400,
     "apiErrorType": "invalid_request_error"}), "API Error: 400 bad", "400 bad")]
-#[case::untold(json!({"apiErrorStatus": 529}), "Overloaded", "529 Overloaded")]
+#[case::untold(json!({"apiErrorStatus": 529}), "Overloaded", "529 overloaded")]
 #[case::of_a_type(json!({"error": "unknown", "apiErrorType": "overloaded_error"}), "x",
     "overloaded_error x")]
 #[case::of_nothing(json!({"error": "unknown"}), "x", "unknown x")]
 #[case::of_no_status(json!({"apiErrorStatus": -7}), "x", "error x")]
 #[case::body(json!({"error": "overloaded"}),
     r#"API Error: 529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
-    "overloaded API Error: 529 Overloaded")]
+    "529 overloaded")]
 #[case::flat_body(json!({"error": "unknown", "apiErrorStatus": 500}), r#"{"message":"no"}"#,
     "500 no")]
 #[case::body_without_words(json!({"error": "unknown", "apiErrorStatus": 500}),
-    r#"API Error: 500 {"type":"error"}"#, "500")]
+    r#"API Error: 500 {"type":"error"}"#, "500 internal server error")]
 #[case::a_brace_is_no_body(json!({"error": "server_error"}), "no } or { here",
     "server_error no } or { here")]
 fn an_error_is_told_in_peoples_words(#[case] more: Json, #[case] text: &str, #[case] want: &str) {
     let message = json!({"model": "<synthetic>", "content": [{"type": "text", "text": text}]});
     let fields = json!({"message": message, "isApiErrorMessage": true});
     let read = read_lines(&[with(with(record("assistant", 1), fields), more)]);
-    assert_eq!(read.own().last_error.as_deref().map(str::trim_end), Some(want));
+    assert_eq!(read.own().last_error.as_deref(), Some(want));
 }
 
 #[rstest]

@@ -82,6 +82,17 @@ fn a_prompt_after_a_kill_voids_the_calls_of_the_dead_turn() {
 #[case(json!({"message": "odd", "codex_error_info": "two words"}), "two_words odd")]
 #[case(json!("only text"), "error only text")]
 #[case(json!({"message": 7}), "error 7")]
+#[case(json!({"message": "unexpected status 401 Unauthorized: x",
+    "codex_error_info": {"http_connection_failed": {"http_status_code": 401}}}),
+    "401 unauthorized: x")]
+#[case(json!({"message": "stream failed",
+    "codex_error_info": {"response_stream_connection_failed": {"http_status_code": 529}}}),
+    "529 stream failed")]
+#[case(json!({"message": "down",
+    "codex_error_info": {"response_stream_disconnected": {"http_status_code": null}}}),
+    "response_stream_disconnected down")]
+#[case(json!({"message": "{\"error\":{\"message\":\"No such model\"}}",
+    "codex_error_info": "bad_request"}), "bad_request No such model")]
 fn a_turn_that_carries_an_error_ends_in_it(#[case] error: Json, #[case] want: &str) {
     let mut tape = Tape::new();
     tape.start("a").prompt("x").answer("y");
