@@ -104,9 +104,11 @@ fn plain(place: Place, stem: &str, folder: Option<&str>) -> Named {
     Named { hint, encoding: Encoding::Plain, twin: None, rank: 0 }
 }
 
-/// `agent-` and something that names one: hex, or a given name.
+/// `agent-` and something that names one: hex, or a given name. A copy that a synchroniser or a person
+/// made beside it has a dot, a space or a bracket in its name, and its records are there already.
 fn is_agent_stem(stem: &str) -> bool {
-    stem.strip_prefix("agent-").is_some_and(|id| !id.is_empty())
+    let part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+    stem.strip_prefix("agent-").is_some_and(|id| !id.is_empty() && id.chars().all(part))
 }
 
 /// A UUID as the agents write it.
@@ -139,6 +141,9 @@ mod tests {
     #[case::journal("journal.jsonl", None)]
     #[case::checkpoints("26f52589-6919-4be1-ac4b-9de9d22c854c.checkpoints.jsonl", None)]
     #[case::bare_agent("agent-.jsonl", None)]
+    #[case::synced_agent("agent-a1.sync-conflict-20261130-080000-ABCDEFG.jsonl", None)]
+    #[case::conflicted_agent("agent-a1 (conflicted copy 2026-11-30).jsonl", None)]
+    #[case::second_agent("agent-a1 2.jsonl", None)]
     #[case::sums("26f52589-6919-4be1-ac4b-9de9d22c854c.json", None)]
     fn claude_project_files(#[case] name: &str, #[case] place: Option<Place>) {
         assert_eq!(claude_project_file(name).map(|named| named.hint.place), place);
