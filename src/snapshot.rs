@@ -12,6 +12,7 @@
 
 pub mod age;
 pub mod attention;
+mod behind;
 mod bracket;
 mod detail;
 mod family;
@@ -251,6 +252,8 @@ pub struct Session {
     pub compaction: Compaction,
     /// Things to know.
     pub notices: Vec<Notice>,
+    /// What goes on behind the conversation, short: `1 shell and 1 timer`.
+    pub behind: Option<String>,
     /// Sub-agents.
     pub children: u64,
     /// Active ones.

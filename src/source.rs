@@ -9,6 +9,7 @@
 //! - [`facts`] folds records into what one file generation says of a session, and merges those;
 //! - [`zframe`] finds where a frame of a compressed log ends.
 
+mod background;
 pub mod claude;
 pub mod codex;
 pub mod display;
@@ -23,6 +24,8 @@ pub(crate) mod testing;
 pub mod zframe;
 
 use serde::{Deserialize, Serialize};
+
+pub use background::{Background, Returned};
 
 use crate::compaction;
 use json::Value;
@@ -212,6 +215,8 @@ pub enum What {
     Trailer(bool),
     /// A title addressed to a session, perhaps another than the file's.
     Title(Title),
+    /// A sub-agent is over, by the word of a file that is not its own.
+    Returned(Returned),
     /// Tokens; see [`Usage`].
     Usage(Usage),
     /// Context used by the last own request, tokens; `None` after a compaction.
@@ -241,19 +246,6 @@ pub enum What {
     /// dsh `{inherited:true}`: all before it was copied from the source of a fork. Activity, turns,
     /// messages and tokens start anew; what the session is, its start and its brackets stay.
     Reset,
-}
-
-/// What a record says of work that goes on behind the conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Background {
-    /// A shell with this id was started.
-    Shell(String),
-    /// A sub-agent or a workflow with this id was started.
-    Agent(String),
-    /// What has this id is over.
-    Over(String),
-    /// The turn is over, and so many sub-agents and workflows are still at work.
-    Left(u64),
 }
 
 /// A row of the transcript: a preview of the text; the full text is read from the file by pointer.
@@ -380,6 +372,13 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// The outcome with that word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Completed, Self::Aborted, Self::Error]
+            .into_iter()
+            .find(|outcome| outcome.word() == word)
+    }
+
     /// The word in JSON.
     pub fn word(self) -> &'static str {
         match self {

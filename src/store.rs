@@ -16,6 +16,7 @@ pub mod ledger;
 pub mod merge;
 pub mod meta;
 pub mod query;
+pub mod returns;
 pub mod runs;
 pub mod schema;
 pub mod sessions;

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::plan::Cursor;
 use super::read::hash;
 use crate::source::facts::Facts;
-use crate::source::{Agent, Flaws, Of, Place, Record, SessionKey, Tokens, What};
+use crate::source::{Agent, Flaws, Of, Place, Record, Returned, SessionKey, Tokens, What};
 use crate::store::files::Counts;
-use crate::store::{self, Tx, files, ingest, merge};
+use crate::store::{self, Tx, files, ingest, merge, returns};
 
 /// A contiguous part of one file, read and parsed.
 #[derive(Debug)]
@@ -202,6 +202,7 @@ pub fn retire(tx: &Tx<'_>, generation: i64, sessions: &mut BTreeSet<i64>) -> sto
 fn named_by(tx: &Tx<'_>, generation: i64, sessions: &mut BTreeSet<i64>) -> store::Result<()> {
     sessions.extend(files::sessions_of(tx, generation)?);
     sessions.extend(ingest::titled_by(tx, generation)?);
+    sessions.extend(returns::told_by(tx, generation)?);
     sessions.extend(ingest::sharers_of(tx, generation)?);
     Ok(())
 }
@@ -263,6 +264,10 @@ impl Writer<'_> {
                 self.title(title.to.as_ref().unwrap_or(&own), record, title, changed)?;
                 continue;
             }
+            if let What::Returned(returned) = &record.what {
+                self.returned(returned, record, changed)?;
+                continue;
+            }
             let mut fresh = true;
             if let What::Message(message) = &record.what {
                 let new = ingest::NewMessage {
@@ -292,7 +297,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Of lines without a session only a title that names one says anything.
+    /// Of lines without a session only what is addressed to one says anything.
     fn addressed(&self, part: &Part, changed: &mut Changed) -> store::Result<()> {
         for (record, _) in &part.records {
             if let What::Title(title) = &record.what
@@ -300,7 +305,22 @@ impl Writer<'_> {
             {
                 self.title(to, record, title, changed)?;
             }
+            if let What::Returned(returned) = &record.what {
+                self.returned(returned, record, changed)?;
+            }
         }
+        Ok(())
+    }
+
+    fn returned(
+        &self,
+        returned: &Returned,
+        record: &Record,
+        changed: &mut Changed,
+    ) -> store::Result<()> {
+        let agent = self.batch.agent.word();
+        returns::add(self.tx, self.generation, agent, returned, record.at_ms)?;
+        changed.sessions.extend(ingest::find_session(self.tx, self.host, agent, &returned.to)?);
         Ok(())
     }
 

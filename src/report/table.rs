@@ -225,6 +225,7 @@ pub(super) fn doing(session: &Session, now_ms: i64, glyphs: Glyphs) -> String {
     if session.process.alive == Some(true) && Group::of(session.status) == Group::Idle {
         parts.push("process alive".to_owned());
     }
+    parts.extend(session.behind.clone());
     if session.active_children > 0 {
         parts.push(words::plural(session.active_children, "sub-agent"));
     }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::attention::{self, Stakes};
+use super::behind;
 use super::bracket::{self, Standing};
 use super::family::Family;
 use super::phase::{self, Bracket, Ended, Holder, Newer, Rank, Signs, Tail};
@@ -117,7 +118,8 @@ pub(super) fn session(row: SessionRow, around: &Around, ended: &HashSet<i64>) ->
     let facts = read.unwrap_or_default();
     let judged = judge(&row, &facts, around, ended)?;
     let mut notices = notices(&row, &facts, around, judged.ended_in, readable);
-    notices.extend(background(&facts, judged.verdict.status));
+    let amounts = facts.background.amounts(around.now_ms);
+    notices.extend(behind::notice(amounts, judged.verdict.status));
     Some(shown(row, facts, judged, notices, around))
 }
 
@@ -194,6 +196,9 @@ fn shown(
     around: &Around,
 ) -> Session {
     let children = around.family.children(row.id);
+    let amounts = facts.background.amounts(around.now_ms);
+    let state = judged.process.state.as_deref();
+    let behind = behind::short(amounts, judged.verdict.status, state);
     let title = facts.title.as_deref().and_then(clean);
     let verdict = judged.verdict;
     let terminal = verdict.status.is_terminal();
@@ -233,6 +238,7 @@ fn shown(
         context_window: facts.context_window,
         compaction: judged.standing.shown,
         notices,
+        behind,
         children: children.all,
         active_children: children.active,
         transcript_present: row.transcript_present,
@@ -399,23 +405,6 @@ fn tokens(facts: &Facts) -> Tokens {
 /// One clean line of at most [`TEXT_CHARS`] characters, if anything of it stays.
 pub(super) fn clean(raw: &str) -> Option<String> {
     Some(text::line_up_to(raw, TEXT_CHARS)).filter(|clean| !clean.is_empty())
-}
-
-/// Work behind the conversation of a session that is not over: what it says of itself.
-fn background(facts: &Facts, status: Status) -> Option<Notice> {
-    let (shells, others) = (facts.background.shells.len(), facts.background.others());
-    if !status.is_live() || facts.background.is_empty() {
-        return None;
-    }
-    let count = |count: u64, one: &str| match count {
-        0 => None,
-        1 => Some(format!("1 {one}")),
-        more => Some(format!("{more} {one}s")),
-    };
-    let shells = count(u64::try_from(shells).unwrap_or(u64::MAX), "shell");
-    let told: Vec<String> = [shells, count(others, "sub-agent")].into_iter().flatten().collect();
-    let text = format!("at work in the background: {}, as it says itself", told.join(" and "));
-    Some(Notice { code: "background".to_owned(), text })
 }
 
 fn notices(

@@ -232,7 +232,7 @@ impl State {
             Said::System(system) => self.system(system, line),
             Said::Queued(queued) => {
                 queued.rows(line);
-                background::notice(queued.prompt(), line);
+                background::notice(self.root(), queued.prompt(), line);
             }
             Said::Attachment | Said::Progress => {}
         }
@@ -312,6 +312,15 @@ impl State {
             return Whose::Own;
         }
         word(envelope.agent, ID_CHARS).map_or(Whose::Stray, Whose::Inline)
+    }
+
+    /// The session that sub-agents named here belong to.
+    fn root(&self) -> Option<&str> {
+        match self.place {
+            Place::Transcript => Some(&self.id),
+            Place::SubAgent => self.parent.as_deref(),
+            Place::AgentMeta | Place::CustomTitle | Place::SessionIndex | Place::Workspace => None,
+        }
     }
 
     fn is_sub_agent(&self) -> bool {

@@ -7,7 +7,7 @@
 mod behind;
 mod merge;
 
-pub use behind::Behind;
+pub use behind::{Amounts, Behind, Monitor, Timer};
 pub use merge::{Part, TitleRow, merge};
 
 use std::collections::BTreeMap;
@@ -28,6 +28,8 @@ const UNKNOWN_TYPES_MAX: usize = 64;
 const NOTICES_MAX: usize = 16;
 /// Characters kept of a title, a first prompt, a last text.
 pub const TITLE_CHARS: usize = 1000;
+/// A sub-agent's last records may be stamped so much later than its parent's word of its end, ms.
+const RETURN_SLACK_MS: i64 = 2_000;
 /// A stamp this far ahead of the moment it was read at says the clock is ahead, ms.
 const CLOCK_SLACK_MS: i64 = 5_000;
 
@@ -171,7 +173,7 @@ impl Facts {
                 self.tokens = self.tokens.plus(usage.tokens);
             }
             // Rows of their own: a title may be for another session, a usage key may stand in one.
-            What::Title(_) | What::Usage(_) => {}
+            What::Title(_) | What::Usage(_) | What::Returned(_) => {}
             What::Context(used) => self.context_used = *used,
             What::Window(window) => self.context_window = *window,
             What::Compaction(event) => self.compaction.fold(event),
@@ -195,6 +197,17 @@ impl Facts {
         let answered = calls > 0 && self.open_calls.is_empty();
         if answered || (matches!(record.what, What::Turn(_)) && self.turn != Turn::Open) {
             self.settled_ms = self.settled_ms.max(record.at_ms.map(|at| at.min(observed_ms)));
+        }
+    }
+
+    /// Another file says that this sub-agent was over at `at_ms`, or whenever it last worked. What it
+    /// did later it was sent on to do.
+    pub fn returned(&mut self, outcome: Outcome, at_ms: Option<i64>) {
+        let late = at_ms
+            .zip(self.last_activity_ms)
+            .is_some_and(|(at, last)| last > at.saturating_add(RETURN_SLACK_MS));
+        if !late {
+            self.turn(TurnMark::CloseIfOpen(outcome));
         }
     }
 

@@ -353,6 +353,7 @@ pub fn delete_dead(tx: &Tx<'_>, rows_max: i64) -> Result<usize> {
         "DELETE FROM usage WHERE generation = ?1 AND session_id IN
              (SELECT session_id FROM facts WHERE generation = ?1)",
         "DELETE FROM titles WHERE generation = ?1",
+        "DELETE FROM returns WHERE generation = ?1",
         "DELETE FROM facts WHERE generation = ?1",
         "DELETE FROM source_files WHERE id = ?1",
     ] {

@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::ingest::{FIRST_HOLDER, HOLDERS};
 use super::ingest::{parse, to_json};
-use super::{Result, Tx};
+use super::{Result, Tx, returns};
 use crate::source::facts::{self, Counts, Facts, Part, TitleRow};
 use crate::source::{Kind, TitleKind, Tokens};
 
@@ -62,6 +62,11 @@ pub fn merge(tx: &Tx<'_>, session: i64) -> Result<Merged> {
     };
     if several {
         distinct_counts(tx, session, &live, &mut merged)?;
+    }
+    if !held.parent.is_empty()
+        && let Some(word) = returns::newest(tx, &held.agent, &held.native, &held.parent)?
+    {
+        merged.returned(word.outcome, word.at_ms);
     }
     let keyed = tokens(tx, session, held.shares, &live)?;
     merged.tokens = merged.tokens.plus(keyed);

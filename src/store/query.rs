@@ -17,7 +17,7 @@ pub use sessions::{
     sessions, unacknowledged_ends, with_open_children,
 };
 
-pub use crate::source::facts::{Facts, OpenCall};
+pub use crate::source::facts::{Amounts, Facts, OpenCall};
 pub use crate::source::{Agent, Kind, MessageKind, Notice, Outcome, TitleKind, Tokens, Turn};
 
 use super::{Result, Tx};

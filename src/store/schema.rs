@@ -17,7 +17,7 @@ use super::identity::beside;
 use super::{Result, StoreError, explain};
 
 /// Every migration, oldest first; the version of a file is how many it has had.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_pictures.sql"),
     include_str!("migrations/0003_readings.sql"),
@@ -25,10 +25,11 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0005_compactions.sql"),
     include_str!("migrations/0006_hosts.sql"),
     include_str!("migrations/0007_runs.sql"),
+    include_str!("migrations/0008_returns.sql"),
 ];
 
 /// The version this program writes.
-pub const VERSION: i64 = 7;
+pub const VERSION: i64 = 8;
 
 /// What a file of ours says of itself in its head: `lull`.
 const APPLICATION: i64 = 0x6c75_6c6c;

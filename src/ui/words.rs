@@ -98,8 +98,18 @@ pub fn phase(session: &Session) -> Piece {
         (Phase::ToolGone | Phase::WorkingGone, _) => {
             Piece::new(phase_role(phase, session.attention), "process gone")
         }
+        (Phase::YourTurn, _) => {
+            let role = phase_role(phase, session.attention);
+            Piece::new(role, &your_turn(session))
+        }
         _ => Piece::new(phase_role(phase, session.attention), phase.word()),
     }
+}
+
+/// A turn that is over need not be the end of the work.
+fn your_turn(session: &Session) -> String {
+    let word = Phase::YourTurn.word();
+    session.behind.as_ref().map_or_else(|| word.to_owned(), |behind| format!("{word}, {behind}"))
 }
 
 /// The role of a phase.
@@ -171,6 +181,7 @@ fn phase_in_full(model: &Model, session: &Session, phase: Phase) -> Piece {
             };
             Piece::new(role, &format!("tool {tool}{}{alive}", age.unwrap_or_default()))
         }
+        (Phase::YourTurn, _) => Piece::new(role, &your_turn(session)),
         _ => Piece::new(role, phase.word()),
     }
 }

@@ -96,6 +96,9 @@ pub(crate) fn dump(db: &Path) -> String {
         "SELECT t.agent, t.native_id, t.parent_native_id, t.kind, t.at_ms, t.position, t.text, f.stem
          FROM titles t JOIN source_files f ON f.id = t.generation
          WHERE f.live = 1 ORDER BY 1, 2, 3, 4, 8, 5, 6, 7",
+        "SELECT r.agent, r.native_id, r.parent_native_id, r.at_ms, r.outcome, f.stem
+         FROM returns r JOIN source_files f ON f.id = r.generation
+         WHERE f.live = 1 ORDER BY 1, 2, 3, 6, 4, 5",
         "SELECT agent, place, path, stem, position, frame_at, frame_position, head_len, head_hash,
              tail_len, tail_hash, state, skipped_lines, damaged
          FROM source_files WHERE live = 1 ORDER BY path",

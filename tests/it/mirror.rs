@@ -397,3 +397,92 @@ fn two_hosts_with_the_same_paths_stay_two() {
     pass_of(&bed, "other");
     assert_eq!(of("h", "transcript") + &of("other", "transcript"), "present\nmissing\n");
 }
+
+/// A sub-agent whose own file ends inside its turn, and the files that tell of its end.
+mod returned {
+    use super::*;
+    use rstest::rstest;
+
+    const PARENT: &str = "11111111-2222-4333-8444-555555555554";
+
+    fn record(kind: &str, minute: u32, rest: &str) -> String {
+        format!(
+            "{{\"type\":\"{kind}\",\"uuid\":\"{kind}-{minute}\",\"sessionId\":\"{PARENT}\",\
+             \"timestamp\":\"2026-11-30T08:{minute:02}:00.000Z\",{rest}}}\n"
+        )
+    }
+
+    fn prompt(minute: u32, text: &str) -> String {
+        record("user", minute, &format!("\"message\":{{\"role\":\"user\",\"content\":\"{text}\"}}"))
+    }
+
+    fn notification(minute: u32, status: &str) -> String {
+        let text =
+            format!("<task-notification>\\n<task-id>a1</task-id>\\n<status>{status}</status>");
+        prompt(minute, &text)
+    }
+
+    fn stage(parent: &str, child: &str) -> Home {
+        let home = Home::new();
+        home.put(&format!(".claude/projects/-tmp/{PARENT}.jsonl"), parent.as_bytes());
+        let folder = format!(".claude/projects/-tmp/{PARENT}/subagents");
+        home.put(&format!("{folder}/agent-a1.jsonl"), child.as_bytes());
+        home
+    }
+
+    fn turn(home: &Home) -> String {
+        home.query(
+            "SELECT json_extract(facts, '$.turn') || ' ' ||
+                 coalesce(json_extract(facts, '$.last_turn'), '-')
+             FROM sessions WHERE native_id = 'a1'",
+        )
+    }
+
+    #[rstest]
+    #[case::completed("completed", "closed completed")]
+    #[case::failed("failed", "closed error")]
+    #[case::killed("killed", "closed aborted")]
+    fn the_parents_word_ends_it(#[case] status: &str, #[case] want: &str) {
+        let home = stage(&(prompt(1, "go") + &notification(5, status)), &prompt(2, "task"));
+        home.pass();
+        assert_eq!(turn(&home).trim(), want);
+    }
+
+    #[test]
+    fn only_for_what_it_did_until_then() {
+        let home = stage(&(prompt(1, "go") + &notification(5, "completed")), &prompt(6, "again"));
+        home.pass();
+        assert_eq!(turn(&home).trim(), "open -");
+        let told = prompt(1, "go") + &notification(5, "completed") + &notification(7, "killed");
+        home.put(&format!(".claude/projects/-tmp/{PARENT}.jsonl"), told.as_bytes());
+        home.pass();
+        assert_eq!(turn(&home).trim(), "closed aborted");
+    }
+
+    #[test]
+    fn whichever_file_comes_first_and_until_the_word_is_gone() {
+        let home = stage(&prompt(1, "go"), &prompt(2, "task"));
+        home.pass();
+        assert_eq!(turn(&home).trim(), "open -");
+        let told = prompt(1, "go") + &notification(5, "completed");
+        let path = format!(".claude/projects/-tmp/{PARENT}.jsonl");
+        home.put(&path, told.as_bytes());
+        home.pass();
+        assert_eq!(turn(&home).trim(), "closed completed");
+        home.put(&path, prompt(1, "rewritten").as_bytes());
+        home.pass();
+        assert_eq!(turn(&home).trim(), "open -");
+    }
+
+    #[test]
+    fn its_meta_file_ends_it_whenever_it_worked() {
+        let home = stage(&prompt(1, "go"), &prompt(2, "task"));
+        let meta = format!(".claude/projects/-tmp/{PARENT}/subagents/agent-a1.meta.json");
+        home.put(&meta, b"{\"description\":\"Look\",\"finished\":true}");
+        home.pass();
+        assert_eq!(turn(&home).trim(), "closed completed");
+        home.put(&meta, b"{\"description\":\"Look again\"}");
+        home.pass();
+        assert_eq!(turn(&home).trim(), "open -");
+    }
+}

@@ -94,8 +94,10 @@ fn a_store_of_an_older_reading_becomes_what_a_fresh_one_is_and_then_rests() {
     assert_ne!(bed.dump(), fresh);
     bed.pass();
     assert_eq!(crate::home::difference(&bed.dump(), &fresh), "");
-    let generations = bed.query("SELECT live, reading, count(*) FROM source_files GROUP BY 1, 2");
-    assert_eq!(generations, "1|2|3\n");
+    let generations =
+        bed.query("SELECT live, agent, reading, count(*) FROM source_files GROUP BY 1, 2, 3");
+    let [claude, dsh] = [Agent::Claude, Agent::Dsh].map(Agent::reading_version);
+    assert_eq!(generations, format!("1|claude|{claude}|2\n1|dsh|{dsh}|1\n"));
 
     let mut store = bed.store();
     let mut mirror = Mirror::new(&mut store, "h".to_owned(), bed.roots()).unwrap();

@@ -46,6 +46,8 @@ pub(super) struct Envelope<'a> {
     pub(super) compact: Option<Value<'a>>,
     /// `promptId`: the same on all records that one prompt leads to.
     pub(super) prompt: Option<Value<'a>>,
+    /// `scheduledTaskId`: the timer that led to the record.
+    pub(super) scheduled: Option<Value<'a>>,
     /// `turnCompanion`: the client goes on by itself.
     pub(super) companion: Option<Value<'a>>,
     /// `requestId`.
@@ -118,6 +120,7 @@ impl<'a> Envelope<'a> {
                 b"attachment" => &mut found.attachment,
                 b"compactMetadata" => &mut found.compact,
                 b"promptId" => &mut found.prompt,
+                b"scheduledTaskId" => &mut found.scheduled,
                 b"turnCompanion" => &mut found.companion,
                 b"requestId" => &mut found.request,
                 b"cwd" => &mut found.cwd,

@@ -4,12 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::super::json::{Shape, Value};
 use super::super::{
-    EndKind, Of, PREVIEW_CHARS, Place, Record, SessionKey, Span, Title, TitleKind, What,
+    EndKind, Of, Outcome, PREVIEW_CHARS, Place, Record, Returned, SessionKey, Span, Title,
+    TitleKind, What,
 };
 use super::State;
 use super::assistant::{LONG_WINDOW_TOKENS, ends_long};
 use super::background;
-use super::envelope::word;
+use super::envelope::{is_set, word};
 use super::line::{ID_CHARS, Line};
 use super::ring;
 
@@ -74,7 +75,9 @@ impl State {
             Some(b"\"cost-state\"") => self.cost_state(payload, line),
             Some(b"\"continued-in\"") => self.end(EndKind::ContinuedIn, line.at_ms, line),
             Some(b"\"ended-by-model\"") => self.end(EndKind::EndedByModel, line.at_ms, line),
-            Some(b"\"queue-operation\"") => background::notice(payload.get("content"), line),
+            Some(b"\"queue-operation\"") => {
+                background::notice(self.root(), payload.get("content"), line);
+            }
             _ => unknown(kind, line),
         }
         if self.place == Place::Transcript
@@ -84,7 +87,7 @@ impl State {
         }
     }
 
-    /// A document beside the transcripts: a title for somebody else.
+    /// A document beside the transcripts: a title for somebody else, and that it has finished.
     pub(super) fn document(&self, object: Value<'_>, span: Span, out: &mut Vec<Record>) {
         if self.id.is_empty() {
             return;
@@ -92,6 +95,11 @@ impl State {
         let (kind, to, text) = match (self.place, &self.parent) {
             (Place::AgentMeta, Some(parent)) => {
                 let to = SessionKey::child(self.id.clone(), parent);
+                if is_set(object.get("finished")) {
+                    let returned = Returned { to: to.clone(), outcome: Outcome::Completed };
+                    let what = What::Returned(returned);
+                    out.push(Record { of: Of::File, at_ms: None, span, what });
+                }
                 (TitleKind::Description, to, object.get("description"))
             }
             (Place::CustomTitle, _) => {

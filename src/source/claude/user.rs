@@ -168,6 +168,7 @@ impl State {
     /// What a user record says.
     pub(super) fn user(&mut self, user: &User<'_>, line: &mut Line<'_, '_>) {
         let expected = self.next_record(line);
+        background::fired(line);
         match &user.class {
             Class::Summary => {
                 self.compaction(Half::Summary, line);
@@ -199,12 +200,12 @@ impl State {
             Class::Results => {
                 self.works(line);
                 results(user, line);
-                background::result(line);
+                background::result(self.root(), line);
                 line.say(What::Turn(TurnMark::Open));
             }
             Class::Injected => {
                 self.works(line);
-                background::notice(user.content, line);
+                background::notice(self.root(), user.content, line);
                 line.note("0", text::preview(user.content, line.envelope.oversized));
                 line.say(What::Turn(TurnMark::Open));
             }

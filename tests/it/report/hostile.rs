@@ -86,6 +86,7 @@ fn session(evil: &str, phase: Phase, quiet_ms: i64) -> Session {
         context_used: Some(90_000),
         context_window: None,
         compaction: bracket(evil),
+        behind: None,
         notices: vec![Notice { code: evil.to_owned(), text: evil.to_owned() }],
         children: 2,
         active_children: 1,

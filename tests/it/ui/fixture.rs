@@ -97,6 +97,7 @@ pub(crate) fn session(row_id: i64, agent: &'static str, title: &str, status: Sta
         context_window: Some(200_000),
         compaction: compaction("none"),
         notices: Vec::new(),
+        behind: None,
         children: 0,
         active_children: 0,
         transcript_present: true,
