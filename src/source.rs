@@ -200,6 +200,8 @@ pub enum What {
         /// Human text, uncut.
         text: String,
     },
+    /// The turn that has just closed ended with this plan, which waits for its approval.
+    Plan(String),
     /// Every unanswered call is void: a human prompt came instead of results.
     CallsVoid,
     /// dsh `approval/asked` (`true`) and `approval/decided` (`false`) of this id.

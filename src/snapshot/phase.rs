@@ -51,6 +51,8 @@ pub struct Signs<'a> {
     pub approvals: usize,
     /// Names of the calls without a result.
     pub calls: &'a [&'a str],
+    /// Whether a plan waits for its approval.
+    pub plan: Plan,
     /// State of the newest turn.
     pub turn: Turn,
     /// Outcome of the last finished one.
@@ -88,6 +90,15 @@ pub enum Bracket {
     Quiet,
 }
 
+/// Whether the turn that is over ended with a plan for the human to approve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plan {
+    /// It did.
+    Waits,
+    /// It did not, or another turn has begun.
+    None,
+}
+
 /// What the end of a transcript looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tail {
@@ -120,6 +131,8 @@ pub fn phase(signs: &Signs<'_>) -> Option<Phase> {
         Some(asked)
     } else if !open && signs.newer == Some(Newer::Works) {
         Some(Phase::Working)
+    } else if !open && signs.plan == Plan::Waits {
+        Some(Phase::Question)
     } else if !open && signs.last_turn == Some(Outcome::Error) {
         Some(Phase::Error)
     } else if rests {
@@ -184,6 +197,7 @@ mod tests {
         newer: None,
         approvals: 0,
         calls: &[],
+        plan: Plan::None,
         turn: Turn::None,
         last_turn: None,
         tail: Tail::Plain,
@@ -228,6 +242,11 @@ mod tests {
         Signs { calls: &["Bash", "AskUserQuestion"], ..OPEN }, Some(Phase::Question)
     )]
     #[case::plan(Signs { calls: &["ExitPlanMode"], ..OPEN }, Some(Phase::Question))]
+    #[case::plan_to_approve(Signs { plan: Plan::Waits, ..CLOSED }, Some(Phase::Question))]
+    #[case::plan_of_an_earlier_turn(Signs { plan: Plan::Waits, ..OPEN }, Some(Phase::Working))]
+    #[case::plan_of_a_session_that_ended(
+        Signs { plan: Plan::Waits, ended: Ended::Yes, ..CLOSED }, Some(Phase::Ended)
+    )]
     #[case::codex_question(Signs { calls: &["request_user_input"], ..OPEN }, Some(Phase::Question))]
     #[case::dsh_question(Signs { calls: &["ask_user_question"], ..OPEN }, Some(Phase::Question))]
     #[case::dsh_plan(Signs { calls: &["exit_plan_mode"], ..OPEN }, Some(Phase::Question))]

@@ -6,7 +6,7 @@ use super::attention::{self, Stakes};
 use super::behind;
 use super::bracket::{self, Standing};
 use super::family::Family;
-use super::phase::{self, Bracket, Ended, Holder, Newer, Rank, Signs, Tail};
+use super::phase::{self, Bracket, Ended, Holder, Newer, Plan, Rank, Signs, Tail};
 use super::waiting::{asks, process_waits, waiting_for};
 use super::{EndedIn, Notice, Phase, Process, Reason, Session, Tokens, WaitingFor};
 use crate::compaction::{BracketEvidence, Fold};
@@ -334,6 +334,7 @@ fn of_facts(facts: &Facts) -> Signs<'static> {
         newer: None,
         approvals: facts.approvals.len(),
         calls: &[],
+        plan: if facts.plan.is_some() { Plan::Waits } else { Plan::None },
         turn: facts.turn,
         last_turn: facts.last_turn,
         tail: if facts.trailer { Tail::Trailer } else { Tail::Plain },

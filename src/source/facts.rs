@@ -106,6 +106,9 @@ pub struct Facts {
     pub open_calls: Vec<OpenCall>,
     /// Approvals asked and not decided.
     pub approvals: Vec<String>,
+    /// A plan with which the last turn ended, until the next one; the stamp is that of the turn's end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Stamped>,
     /// An end marker with no activity behind it.
     pub end: Option<EndMark>,
     /// The tail is a decidable metadata trailer.
@@ -164,6 +167,7 @@ impl Facts {
             What::Error { code, text } => {
                 self.last_error = Some(errors::in_words(code, text));
             }
+            What::Plan(text) => self.plan = Some(stamped(record.at_ms, text)),
             What::CallsVoid => self.open_calls.clear(),
             What::Approval { id, asked: true } => keep_last(&mut self.approvals, id.clone()),
             What::Approval { id, asked: false } => self.approvals.retain(|open| open != id),
@@ -303,7 +307,10 @@ impl Facts {
 
     fn turn(&mut self, mark: TurnMark) {
         match mark {
-            TurnMark::Open => self.turn = Turn::Open,
+            TurnMark::Open => {
+                self.turn = Turn::Open;
+                self.plan = None;
+            }
             TurnMark::Close(outcome) => self.close(Turn::Closed, Some(outcome)),
             TurnMark::CloseIfOpen(outcome) if self.turn == Turn::Open => {
                 self.close(Turn::Closed, Some(outcome));

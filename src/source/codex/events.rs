@@ -8,7 +8,7 @@ use super::super::json::Value;
 use super::super::{Message, MessageKind, MessageSource, What, errors};
 use super::compactions::{Times, Witness};
 use super::text::{self, Human, Preview, capped, oversized_note, plain, word};
-use super::turns::Ending;
+use super::turns::{Ending, Start};
 use super::{Entry, ID_CHARS, NAME_CHARS, State, plain_row};
 
 /// Characters kept of an error's text.
@@ -35,6 +35,7 @@ struct Event<'a> {
     started_ms: Option<Value<'a>>,
     completed_ms: Option<Value<'a>>,
     turns: Option<Value<'a>>,
+    mode: Option<Value<'a>>,
 }
 
 impl<'a> Event<'a> {
@@ -59,6 +60,7 @@ impl<'a> Event<'a> {
                 b"started_at_ms" => &mut event.started_ms,
                 b"completed_at_ms" => &mut event.completed_ms,
                 b"num_turns" => &mut event.turns,
+                b"collaboration_mode_kind" => &mut event.mode,
                 _ => continue,
             };
             *slot = Some(value);
@@ -136,7 +138,9 @@ impl State {
         self.compactions.over(entry);
         let started_s = event.started_s.and_then(Value::int);
         let at_ms = entry.at_ms.or(started_s.and_then(|seconds| seconds.checked_mul(1000)));
-        self.turns.start(event.turn(), at_ms, entry);
+        let mode = capped(event.mode, NAME_CHARS);
+        let planning = mode.map(|mode| mode == "plan");
+        self.turns.start(Start { id: event.turn(), at_ms, planning }, entry);
         self.meter.window(event.window, entry);
     }
 
@@ -208,6 +212,7 @@ impl State {
             // A plan is a part of an answer, cut out of it: an answer to the turn, not to count.
             "Plan" => {
                 let preview = Preview::content(words, Human::Everything);
+                self.turns.plan(preview.text.clone());
                 self.answer_event(preview, Counted::No, entry);
             }
             "ContextCompaction" => {

@@ -116,6 +116,11 @@ impl State {
             }
             "assistant" => {
                 self.meter.spoke();
+                if self.turns.is_planning()
+                    && let Some(plan) = item.content.and_then(text::proposed_plan)
+                {
+                    self.turns.plan(plan);
+                }
                 let preview = Preview::content(item.content, Human::Everything);
                 if let Some(text) = preview.words().or_else(|| oversized_note(entry)) {
                     self.compactions.over(entry);

@@ -6,6 +6,7 @@ mod activity;
 mod compactions;
 mod identity;
 mod index;
+mod plans;
 mod properties;
 mod replays;
 mod rows;

@@ -175,6 +175,17 @@ fn words_of_editor(preview: &str, value: Value<'_>) -> Option<String> {
     cut(request.trim_start())
 }
 
+/// The plan that a message proposes between tags of that name, at most [`PREVIEW_CHARS`].
+pub(super) fn proposed_plan(content: Value<'_>) -> Option<String> {
+    let texts = content.items().filter_map(|part| part.get("text")).chain([content]);
+    texts.filter(|text| text.shape() == Shape::String).find_map(|text| {
+        let text = text.text()?;
+        let (_, plan) = text.split_once("<proposed_plan>")?;
+        let plan = plan.split_once("</proposed_plan>").map_or(plan, |(plan, _)| plan);
+        cut(plan.trim_start())
+    })
+}
+
 fn has_injected_heading(text: &str) -> bool {
     let start = text.trim_start();
     let [files, _] = EDITOR_HEADINGS;

@@ -16,6 +16,7 @@ const CALLS_MAX: usize = 64;
 
 /// A turn under way.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Open {
     id: Option<String>,
     /// When it started; ms.
@@ -26,10 +27,25 @@ struct Open {
     work: bool,
     /// An error event told of it.
     error: bool,
+    /// Whether it is one in plan mode, where its start says so.
+    planning: Option<bool>,
+    /// The last plan in it.
+    plan: Option<String>,
+}
+
+/// What a `task_started` says of its turn.
+#[derive(Debug, Default)]
+pub(super) struct Start {
+    pub(super) id: Option<String>,
+    /// ms.
+    pub(super) at_ms: Option<i64>,
+    /// `collaboration_mode_kind`: whether it is `plan`.
+    pub(super) planning: Option<bool>,
 }
 
 /// What is carried of the turns of one rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct Turns {
     open: Vec<Open>,
     /// The file has task events.
@@ -62,7 +78,8 @@ pub(super) struct Ending {
 
 impl Turns {
     /// `task_started`.
-    pub(super) fn start(&mut self, id: Option<String>, at_ms: Option<i64>, entry: &mut Entry<'_>) {
+    pub(super) fn start(&mut self, start: Start, entry: &mut Entry<'_>) {
+        let Start { id, at_ms, planning } = start;
         let mut prompt = std::mem::take(&mut self.early_prompt);
         if !self.tasks {
             prompt |= self.open.pop().is_some_and(|turn| turn.prompt);
@@ -74,7 +91,7 @@ impl Turns {
             if self.open.len() >= TURNS_MAX {
                 self.open.remove(0);
             }
-            self.open.push(Open { id, started_ms: at_ms, prompt, ..Open::default() });
+            self.open.push(Open { id, started_ms: at_ms, prompt, planning, ..Open::default() });
         }
         entry.say(What::Turn(TurnMark::Open));
     }
@@ -113,6 +130,18 @@ impl Turns {
         if !self.tasks && self.calls.is_empty() && self.open.pop().is_some() {
             entry.say(What::Turn(TurnMark::Close(Outcome::Completed)));
         }
+    }
+
+    /// A `Plan` item, which the program makes in plan mode only.
+    pub(super) fn plan(&mut self, text: String) {
+        if let Some(turn) = self.open.last_mut().filter(|turn| turn.planning != Some(false)) {
+            turn.plan = Some(text);
+        }
+    }
+
+    /// A turn in plan mode is under way: what is tagged as a plan in it is one.
+    pub(super) fn is_planning(&self) -> bool {
+        self.open.last().is_some_and(|turn| turn.planning == Some(true))
     }
 
     /// A call, with its id if a result will follow.
@@ -217,5 +246,10 @@ impl Turns {
             Some(outcome) => TurnMark::Close(outcome),
             None => TurnMark::CloseEmpty,
         }));
+        if outcome == Some(Outcome::Completed)
+            && let Some(plan) = &turn.plan
+        {
+            entry.say(What::Plan(plan.clone()));
+        }
     }
 }

@@ -68,6 +68,7 @@ fn add_older(merged: &mut Facts, older: Facts) {
         merged.turn = older.turn;
         merged.open_calls = older.open_calls;
         merged.approvals = older.approvals;
+        merged.plan = older.plan;
     }
     if merged.last_turn.is_none() {
         merged.last_turn = older.last_turn;
