@@ -72,6 +72,8 @@ struct Entry<'o> {
     offset: u64,
     /// Position in a paginated rollout; absent in the older eras.
     ordinal: Option<u64>,
+    /// It is what a compaction made, and no answer to anybody.
+    summary: bool,
     /// Length of the line, if it was too long to be read whole; bytes.
     oversized: Option<u64>,
     out: &'o mut Vec<Record>,
@@ -124,6 +126,7 @@ struct Envelope<'a> {
     ordinal: Option<Value<'a>>,
     record_type: Option<Value<'a>>,
     id: Option<Value<'a>>,
+    metadata: Option<Value<'a>>,
     oversized: Option<Value<'a>>,
 }
 
@@ -138,12 +141,18 @@ impl<'a> Envelope<'a> {
                 b"ordinal" => &mut envelope.ordinal,
                 b"record_type" => &mut envelope.record_type,
                 b"id" => &mut envelope.id,
+                b"metadata" => &mut envelope.metadata,
                 name if name == OVERSIZED_FIELD.as_bytes() => &mut envelope.oversized,
                 _ => continue,
             };
             *slot = Some(value);
         }
         envelope
+    }
+
+    fn is_summary(&self) -> bool {
+        let mark = self.metadata.and_then(|metadata| metadata.get("compaction_output"));
+        mark.and_then(Value::bool) == Some(true)
     }
 }
 
@@ -194,6 +203,7 @@ impl State {
             row_ms: self.stamp_ms,
             offset: span.offset,
             ordinal: envelope.ordinal.and_then(Value::uint),
+            summary: envelope.is_summary(),
             oversized: envelope.oversized.and_then(Value::uint),
             out,
         };

@@ -36,6 +36,8 @@ struct Event<'a> {
     completed_ms: Option<Value<'a>>,
     turns: Option<Value<'a>>,
     mode: Option<Value<'a>>,
+    root_turn: Option<Value<'a>>,
+    attribution: Option<Value<'a>>,
 }
 
 impl<'a> Event<'a> {
@@ -60,6 +62,8 @@ impl<'a> Event<'a> {
                 b"started_at_ms" => &mut event.started_ms,
                 b"completed_at_ms" => &mut event.completed_ms,
                 b"num_turns" => &mut event.turns,
+                b"root_turn_id" => &mut event.root_turn,
+                b"turn_attribution" => &mut event.attribution,
                 b"collaboration_mode_kind" => &mut event.mode,
                 _ => continue,
             };
@@ -140,7 +144,8 @@ impl State {
         let at_ms = entry.at_ms.or(started_s.and_then(|seconds| seconds.checked_mul(1000)));
         let mode = capped(event.mode, NAME_CHARS);
         let planning = mode.map(|mode| mode == "plan");
-        self.turns.start(Start { id: event.turn(), at_ms, planning }, entry);
+        let unattributed = event.root_turn.is_some() && event.attribution.is_none();
+        self.turns.start(Start { id: event.turn(), at_ms, unattributed, planning }, entry);
         self.meter.window(event.window, entry);
     }
 
@@ -179,6 +184,9 @@ impl State {
 
     fn answer_event(&mut self, preview: Preview, counted: Counted, entry: &mut Entry<'_>) {
         self.meter.spoke();
+        if entry.summary {
+            return;
+        }
         if let Some(text) = preview.words().or_else(|| oversized_note(entry)) {
             self.compactions.over(entry);
             entry.call_row(Message {

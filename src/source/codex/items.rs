@@ -116,6 +116,9 @@ impl State {
             }
             "assistant" => {
                 self.meter.spoke();
+                if entry.summary {
+                    return;
+                }
                 if self.turns.is_planning()
                     && let Some(plan) = item.content.and_then(text::proposed_plan)
                 {

@@ -27,6 +27,8 @@ struct Open {
     work: bool,
     /// An error event told of it.
     error: bool,
+    /// Its start says of nobody that he began it, though this client says so of others.
+    unattributed: bool,
     /// Whether it is one in plan mode, where its start says so.
     planning: Option<bool>,
     /// The last plan in it.
@@ -39,6 +41,8 @@ pub(super) struct Start {
     pub(super) id: Option<String>,
     /// ms.
     pub(super) at_ms: Option<i64>,
+    /// It has a `root_turn_id` and no `turn_attribution`: from 0.171 on, a manual compaction.
+    pub(super) unattributed: bool,
     /// `collaboration_mode_kind`: whether it is `plan`.
     pub(super) planning: Option<bool>,
 }
@@ -61,7 +65,7 @@ pub(super) struct Turns {
 pub(super) enum Room {
     /// No turn is open.
     Outside,
-    /// Nothing yet; it started then.
+    /// Nothing yet that anybody asked for; it started then.
     Empty(Option<i64>),
     /// A prompt or work.
     Busy,
@@ -79,7 +83,7 @@ pub(super) struct Ending {
 impl Turns {
     /// `task_started`.
     pub(super) fn start(&mut self, start: Start, entry: &mut Entry<'_>) {
-        let Start { id, at_ms, planning } = start;
+        let Start { id, at_ms, unattributed, planning } = start;
         let mut prompt = std::mem::take(&mut self.early_prompt);
         if !self.tasks {
             prompt |= self.open.pop().is_some_and(|turn| turn.prompt);
@@ -91,7 +95,14 @@ impl Turns {
             if self.open.len() >= TURNS_MAX {
                 self.open.remove(0);
             }
-            self.open.push(Open { id, started_ms: at_ms, prompt, planning, ..Open::default() });
+            self.open.push(Open {
+                id,
+                started_ms: at_ms,
+                prompt,
+                unattributed,
+                planning,
+                ..Open::default()
+            });
         }
         entry.say(What::Turn(TurnMark::Open));
     }
@@ -170,7 +181,7 @@ impl Turns {
     pub(super) fn compaction(&mut self) -> Room {
         let room = match self.open.last() {
             None => Room::Outside,
-            Some(turn) if turn.prompt || turn.work => Room::Busy,
+            Some(turn) if turn.prompt || (turn.work && !turn.unattributed) => Room::Busy,
             Some(turn) => Room::Empty(turn.started_ms),
         };
         self.work();

@@ -3,9 +3,10 @@
 use rstest::rstest;
 use serde_json::json;
 
+use super::super::super::Outcome::Completed;
 use super::super::super::facts::Counts;
 use super::super::super::{MessageKind, MessageSource, What};
-use super::{T0, Tape, finished, own_id, rows};
+use super::{T0, Tape, finished, message, own_id, rows};
 use crate::compaction::{Event, Trigger};
 
 #[rstest]
@@ -117,4 +118,51 @@ fn replacement_history_is_never_read() {
         rows(&read),
         [(MessageKind::Note, MessageSource::Primary, "context compacted".into())]
     );
+}
+
+/// A manual compaction as 0.171 writes it: nobody asked, and the summary comes as an answer.
+fn manual(tape: &mut Tape, metadata: &str) {
+    tape.at(10).event("task_started", &json!({"turn_id": "b", "root_turn_id": "b"}));
+    let summary = message("assistant", "output_text", "SUMMARY");
+    tape.at(19).item(&summary);
+    let line = tape.lines.pop().unwrap();
+    let line = line.replace("{\"payload\"", &format!("{{{metadata}\"payload\""));
+    tape.raw(&line);
+    tape.at(20).compacted().estimate(4000);
+}
+
+#[rstest]
+#[case::marked("\"metadata\":{\"compaction_output\":true},")]
+#[case::of_a_turn_that_nobody_began("")]
+fn a_compaction_whose_summary_comes_as_an_answer_is_manual(#[case] metadata: &str) {
+    let mut tape = Tape::new();
+    tape.at(1).start("a").prompt("x").answer("y").complete("a");
+    manual(&mut tape, metadata);
+    assert_eq!(
+        finished(&tape.read()),
+        [(Some(T0 + 20_000), Some(T0 + 10_000), Some(Trigger::Manual))]
+    );
+    tape.complete("b");
+    assert_eq!(tape.facts().last_turn, Some(Completed));
+}
+
+#[test]
+fn the_output_of_a_compaction_is_no_answer() {
+    let mut tape = Tape::new();
+    tape.at(1).start("a").item(&message("user", "input_text", "x"));
+    tape.item(&message("assistant", "output_text", "y")).complete("a");
+    manual(&mut tape, "\"metadata\":{\"compaction_output\":true},");
+    let facts = tape.facts();
+    assert_eq!(facts.answers.chosen(), 1);
+    assert_eq!(facts.newest_text(), Some("y"));
+    assert_eq!(facts.last_activity_ms, Some(T0 + 20_000));
+}
+
+#[test]
+fn a_compaction_in_a_turn_that_somebody_began_is_automatic() {
+    let mut tape = Tape::new();
+    let start = json!({"turn_id": "a", "root_turn_id": "a",
+        "turn_attribution": {"turn_trigger": "agent"}});
+    tape.at(1).event("task_started", &start).call("c").output("c").compacted();
+    assert_eq!(finished(&tape.read())[0].2, Some(Trigger::Auto));
 }
