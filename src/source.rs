@@ -202,6 +202,19 @@ pub enum What {
     },
     /// The turn that has just closed ended with this plan, which waits for its approval.
     Plan(String),
+    /// A turn begins that may be taken back (Codex); its offset is the record's.
+    TurnBegan {
+        /// The record's ordinal, where the rollout has such.
+        ordinal: Option<u64>,
+        /// A human asked for it.
+        users: bool,
+    },
+    /// A human asked for the turn that began last.
+    TurnIsUsers,
+    /// So many turns that a human asked for are taken back, the last ones.
+    RolledBack(u64),
+    /// The file goes on with another one.
+    Base(Base),
     /// Every unanswered call is void: a human prompt came instead of results.
     CallsVoid,
     /// dsh `approval/asked` (`true`) and `approval/decided` (`false`) of this id.
@@ -389,6 +402,18 @@ impl Outcome {
             Self::Error => "error",
         }
     }
+}
+
+/// Where a Codex rollout goes on with another one: what that holds from there on is taken back
+/// (`history_base`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// The other rollout, by the id at the end of its name.
+    pub rollout: String,
+    /// The first ordinal that no longer counts.
+    pub end_ordinal: Option<u64>,
+    /// The first byte that no longer counts.
+    pub end_offset: Option<u64>,
 }
 
 /// An end marker in the session's own transcript (design section 3, *End evidence*).

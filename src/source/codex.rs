@@ -304,6 +304,9 @@ impl State {
         if meta.history_base.is_some_and(|base| !base.is_null()) {
             self.meter.inherit();
         }
+        if let Some(base) = meta.base() {
+            entry.say(What::Base(base));
+        }
         self.key = Some(SessionKey { native: id, parent: origin.parent });
         entry.say_at(started_ms, What::Started);
         entry.say(What::Kind(origin.kind));

@@ -6,17 +6,19 @@
 
 mod behind;
 mod merge;
+mod past;
 
 pub use behind::{Amounts, Behind, Monitor, Timer};
 pub use merge::{Part, TitleRow, merge};
+pub use past::Past;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    EndMark, Flaws, Kind, MessageKind, MessageSource, Notice, Outcome, Record, Title, TitleKind,
-    Tokens, Turn, TurnMark, What, errors,
+    Base, EndMark, Flaws, Kind, MessageKind, MessageSource, Notice, Outcome, Record, Title,
+    TitleKind, Tokens, Turn, TurnMark, What, errors,
 };
 use crate::compaction;
 
@@ -138,6 +140,12 @@ pub struct Facts {
     /// What goes on behind the conversation.
     #[serde(skip_serializing_if = "Behind::is_empty")]
     pub background: Behind,
+    /// What was known before each of the last turns; not in a merge.
+    #[serde(skip_serializing_if = "Past::is_empty")]
+    pub past: Past,
+    /// The file that this one goes on with; not in a merge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<Base>,
     /// Record types this version does not know, by name.
     pub unknown: BTreeMap<String, u64>,
     /// Things an operator should see.
@@ -168,6 +176,12 @@ impl Facts {
                 self.last_error = Some(errors::in_words(code, text));
             }
             What::Plan(text) => self.plan = Some(stamped(record.at_ms, text)),
+            What::TurnBegan { ordinal, users } => {
+                self.turn_began(*ordinal, record.span.offset, *users);
+            }
+            What::TurnIsUsers => self.turn_is_users(),
+            What::RolledBack(turns) => self.rolled_back(*turns),
+            What::Base(base) => self.base = Some(base.clone()),
             What::CallsVoid => self.open_calls.clear(),
             What::Approval { id, asked: true } => keep_last(&mut self.approvals, id.clone()),
             What::Approval { id, asked: false } => self.approvals.retain(|open| open != id),
@@ -222,9 +236,13 @@ impl Facts {
 
     /// The newest answer's text.
     pub fn newest_text(&self) -> Option<&str> {
+        self.newest_stamped().map(|stamped| stamped.text.as_str())
+    }
+
+    fn newest_stamped(&self) -> Option<&Stamped> {
         let stamped =
             if self.answers.primary > 0 { &self.last_text } else { &self.last_text_fallback };
-        stamped.as_ref().map(|stamped| stamped.text.as_str())
+        stamped.as_ref()
     }
 
     /// Forgets what was counted and what was going on; see [`What::Reset`].

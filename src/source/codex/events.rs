@@ -130,6 +130,9 @@ impl State {
             "thread_rolled_back" => {
                 let turns = event.turns.and_then(Value::uint).unwrap_or(0);
                 entry.note(format!("rolled back {turns} turns"));
+                entry.say(What::RolledBack(turns));
+                self.turns.rolled_back();
+                self.meter.rolled_back();
             }
             "entered_review_mode" => entry.note("review started".to_owned()),
             "exited_review_mode" => entry.note("review ended".to_owned()),

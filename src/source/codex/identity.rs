@@ -1,7 +1,7 @@
 //! Who a rollout is: its name on disk, the time inside its id, and what its meta says of it.
 
 use super::super::json::Value;
-use super::super::{Kind, What};
+use super::super::{Base, Kind, What};
 use super::text::{capped, word};
 use super::{Entry, ID_CHARS, NAME_CHARS};
 
@@ -93,6 +93,17 @@ impl<'a> Meta<'a> {
             *slot = Some(value);
         }
         meta
+    }
+
+    /// The rollout with which this one goes on, and from where.
+    pub(super) fn base(&self) -> Option<Base> {
+        let [rollout, ordinal, offset] =
+            self.history_base?.pick(["thread_id", "end_ordinal_exclusive", "end_byte_offset"]);
+        Some(Base {
+            rollout: capped(rollout, ID_CHARS)?,
+            end_ordinal: ordinal.and_then(Value::uint),
+            end_offset: offset.and_then(Value::uint),
+        })
     }
 
     /// The thread's id; never `session_id`, which a parent shares with its sub-agents.

@@ -9,6 +9,7 @@ mod index;
 mod plans;
 mod properties;
 mod replays;
+mod rewinds;
 mod rows;
 mod tokens;
 mod turns;

@@ -206,6 +206,11 @@ impl Meter {
         }
     }
 
+    /// The context is again what it was earlier; what the next request says of it is news.
+    pub(super) fn rolled_back(&mut self) {
+        self.used = None;
+    }
+
     /// A compaction empties the context; answers what was in it.
     pub(super) fn compacted(&mut self, entry: &mut Entry<'_>) -> Option<u64> {
         entry.say(What::Context(None));

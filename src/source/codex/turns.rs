@@ -85,8 +85,10 @@ impl Turns {
     pub(super) fn start(&mut self, start: Start, entry: &mut Entry<'_>) {
         let Start { id, at_ms, unattributed, planning } = start;
         let mut prompt = std::mem::take(&mut self.early_prompt);
+        let mut began = false;
         if !self.tasks {
-            prompt |= self.open.pop().is_some_and(|turn| turn.prompt);
+            began = self.open.pop().is_some_and(|turn| turn.prompt);
+            prompt |= began;
             self.tasks = true;
             self.open.clear();
             self.calls.clear();
@@ -94,6 +96,9 @@ impl Turns {
         if id.is_none() || self.open.iter().all(|turn| turn.id != id) {
             if self.open.len() >= TURNS_MAX {
                 self.open.remove(0);
+            }
+            if !began {
+                entry.say(What::TurnBegan { ordinal: entry.ordinal, users: prompt });
             }
             self.open.push(Open {
                 id,
@@ -126,10 +131,16 @@ impl Turns {
             entry.say(What::CallsVoid);
         }
         match self.open.last_mut() {
-            Some(turn) => turn.prompt = true,
+            Some(turn) => {
+                if !turn.prompt {
+                    entry.say(What::TurnIsUsers);
+                }
+                turn.prompt = true;
+            }
             None if self.tasks => self.early_prompt = true,
             None => {
                 self.open.push(Open { prompt: true, ..Open::default() });
+                entry.say(What::TurnBegan { ordinal: entry.ordinal, users: true });
                 entry.say(What::Turn(TurnMark::Open));
             }
         }
@@ -227,6 +238,13 @@ impl Turns {
         let turn = self.take(id);
         let outcome = (turn.prompt || turn.work).then_some(Outcome::Aborted);
         self.close(&turn, outcome, entry);
+    }
+
+    /// The last turns are taken back; none of them is under way any more.
+    pub(super) fn rolled_back(&mut self) {
+        self.open.clear();
+        self.calls.clear();
+        self.early_prompt = false;
     }
 
     fn work(&mut self) {

@@ -2,8 +2,8 @@
 //!
 //! Pure: it depends on its arguments alone, whatever order the files were read in.
 
-use super::super::{TitleKind, Turn};
-use super::{Counts, Facts, Stamped};
+use super::super::{Base, TitleKind, Turn};
+use super::{Counts, Facts, Past, Stamped};
 
 /// The facts of one live generation, with what orders generations of equal content.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,8 +33,11 @@ pub struct TitleRow {
 ///
 /// Counters add up; the caller corrects those of a session whose generations repeat each other.
 pub fn merge(mut parts: Vec<Part>, titles: &[TitleRow]) -> Option<Facts> {
+    let branch = branch(&parts);
+    take_back(&mut parts, &branch);
     let order = |part: &Part| (part.facts.clock_ms().unwrap_or(i64::MIN), part.tie.clone());
-    parts.sort_by_cached_key(order);
+    let rank = |part: &Part| branch.iter().rev().position(|(tie, _)| *tie == part.tie);
+    parts.sort_by_cached_key(|part| (rank(part), order(part)));
     let newest = parts.pop()?;
     let mut merged = newest.facts;
     for part in parts.into_iter().rev() {
@@ -43,7 +46,45 @@ pub fn merge(mut parts: Vec<Part>, titles: &[TitleRow]) -> Option<Facts> {
     let (title, source) = choose_title(&merged, titles);
     merged.title = title;
     merged.title_source = source;
+    merged.past = Past::default();
+    merged.base = None;
     Some(merged)
+}
+
+/// The rollouts that make up the conversation as it is now, newest first, each with the place from
+/// which the next one no longer counts; empty where none goes on with another.
+fn branch(parts: &[Part]) -> Vec<(String, Option<Base>)> {
+    let based = parts.iter().filter(|part| part.facts.base.is_some());
+    let mut next = based.max_by_key(|part| (part.facts.started_ms, &part.tie));
+    let mut found: Vec<(String, Option<Base>)> = Vec::new();
+    while let Some(part) = next {
+        if found.len() > parts.len() || found.iter().any(|(tie, _)| *tie == part.tie) {
+            break;
+        }
+        found.push((part.tie.clone(), part.facts.base.clone()));
+        next = part.facts.base.as_ref().and_then(|base| {
+            parts.iter().find(|part| !base.rollout.is_empty() && part.tie.ends_with(&base.rollout))
+        });
+    }
+    found
+}
+
+/// Takes back what rollouts hold behind the places where others go on, and all of those that lie on
+/// no way to the newest.
+fn take_back(parts: &mut [Part], branch: &[(String, Option<Base>)]) {
+    if branch.is_empty() {
+        return;
+    }
+    for part in parts {
+        let Some(at) = branch.iter().position(|(tie, _)| *tie == part.tie) else {
+            part.facts.void();
+            continue;
+        };
+        let later = at.checked_sub(1).and_then(|later| branch.get(later));
+        if let Some((_, Some(base))) = later {
+            part.facts.cut(base);
+        }
+    }
 }
 
 /// Adds an older generation: the newest has the word on what is current, the oldest on the start.
