@@ -21,6 +21,7 @@ mod reading;
 mod ring;
 #[cfg(test)]
 pub(crate) mod testing;
+mod tokens;
 pub mod zframe;
 
 use serde::{Deserialize, Serialize};
@@ -28,7 +29,9 @@ use serde::{Deserialize, Serialize};
 pub use background::{Background, Returned};
 
 use crate::compaction;
+pub use facts::Base;
 use json::Value;
+pub use tokens::{Tokens, Usage};
 
 /// A coding agent whose transcripts we read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -404,18 +407,6 @@ impl Outcome {
     }
 }
 
-/// Where a Codex rollout goes on with another one: what that holds from there on is taken back
-/// (`history_base`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Base {
-    /// The other rollout, by the id at the end of its name.
-    pub rollout: String,
-    /// The first ordinal that no longer counts.
-    pub end_ordinal: Option<u64>,
-    /// The first byte that no longer counts.
-    pub end_offset: Option<u64>,
-}
-
 /// An end marker in the session's own transcript (design section 3, *End evidence*).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndMark {
@@ -509,61 +500,6 @@ impl TitleKind {
         ]
         .into_iter()
         .find(|kind| kind.word() == word)
-    }
-}
-
-/// Tokens of one request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Usage {
-    /// Claude: `message.id` + NUL + `requestId`, else the line's uuid. The same key counts once,
-    /// the maximum of each counter, in whatever sessions it stands. `None`: a difference to add.
-    pub key: Option<String>,
-    /// The counters.
-    pub tokens: Tokens,
-}
-
-/// Token counters; signed, since a corrected sample may take some back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Tokens {
-    /// Uncached input.
-    pub input: i64,
-    /// Input read from a cache.
-    pub cache_read: i64,
-    /// Input written to a cache.
-    pub cache_write: i64,
-    /// Output, reasoning included.
-    pub output: i64,
-}
-
-impl Tokens {
-    /// All four.
-    pub fn total(self) -> i64 {
-        self.input
-            .saturating_add(self.cache_read)
-            .saturating_add(self.cache_write)
-            .saturating_add(self.output)
-    }
-
-    /// Counter by counter.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            input: self.input.saturating_add(other.input),
-            cache_read: self.cache_read.saturating_add(other.cache_read),
-            cache_write: self.cache_write.saturating_add(other.cache_write),
-            output: self.output.saturating_add(other.output),
-        }
-    }
-
-    /// Counter by counter.
-    #[must_use]
-    pub fn minus(self, other: Self) -> Self {
-        Self {
-            input: self.input.saturating_sub(other.input),
-            cache_read: self.cache_read.saturating_sub(other.cache_read),
-            cache_write: self.cache_write.saturating_sub(other.cache_write),
-            output: self.output.saturating_sub(other.output),
-        }
     }
 }
 

@@ -10,15 +10,15 @@ mod past;
 
 pub use behind::{Amounts, Behind, Monitor, Timer};
 pub use merge::{Part, TitleRow, merge};
-pub use past::Past;
+pub use past::{Base, Past};
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Base, EndMark, Flaws, Kind, MessageKind, MessageSource, Notice, Outcome, Record, Title,
-    TitleKind, Tokens, Turn, TurnMark, What, errors,
+    EndMark, Flaws, Kind, MessageKind, MessageSource, Notice, Outcome, Record, Title, TitleKind,
+    Tokens, Turn, TurnMark, What, errors,
 };
 use crate::compaction;
 

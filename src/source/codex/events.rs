@@ -8,7 +8,7 @@ use super::super::json::Value;
 use super::super::{Message, MessageKind, MessageSource, What, errors};
 use super::compactions::{Times, Witness};
 use super::text::{self, Human, Preview, capped, oversized_note, plain, word};
-use super::turns::{Ending, Start};
+use super::turns::{By, Ending, Start};
 use super::{Entry, ID_CHARS, NAME_CHARS, State, plain_row};
 
 /// Characters kept of an error's text.
@@ -147,8 +147,11 @@ impl State {
         let at_ms = entry.at_ms.or(started_s.and_then(|seconds| seconds.checked_mul(1000)));
         let mode = capped(event.mode, NAME_CHARS);
         let planning = mode.map(|mode| mode == "plan");
-        let unattributed = event.root_turn.is_some() && event.attribution.is_none();
-        self.turns.start(Start { id: event.turn(), at_ms, unattributed, planning }, entry);
+        let by = match (event.root_turn, event.attribution) {
+            (Some(_), None) => By::Nobody,
+            (Some(_) | None, _) => By::Anybody,
+        };
+        self.turns.start(Start { id: event.turn(), at_ms, by, planning }, entry);
         self.meter.window(event.window, entry);
     }
 

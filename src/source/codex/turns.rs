@@ -27,12 +27,21 @@ struct Open {
     work: bool,
     /// An error event told of it.
     error: bool,
-    /// Its start says of nobody that he began it, though this client says so of others.
-    unattributed: bool,
+    by: By,
     /// Whether it is one in plan mode, where its start says so.
     planning: Option<bool>,
     /// The last plan in it.
     plan: Option<String>,
+}
+
+/// Who began a turn, by its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) enum By {
+    /// Somebody, or the client does not say so of any turn.
+    #[default]
+    Anybody,
+    /// It has a `root_turn_id` and no `turn_attribution`: from 0.171 on, a manual compaction.
+    Nobody,
 }
 
 /// What a `task_started` says of its turn.
@@ -41,8 +50,7 @@ pub(super) struct Start {
     pub(super) id: Option<String>,
     /// ms.
     pub(super) at_ms: Option<i64>,
-    /// It has a `root_turn_id` and no `turn_attribution`: from 0.171 on, a manual compaction.
-    pub(super) unattributed: bool,
+    pub(super) by: By,
     /// `collaboration_mode_kind`: whether it is `plan`.
     pub(super) planning: Option<bool>,
 }
@@ -83,7 +91,7 @@ pub(super) struct Ending {
 impl Turns {
     /// `task_started`.
     pub(super) fn start(&mut self, start: Start, entry: &mut Entry<'_>) {
-        let Start { id, at_ms, unattributed, planning } = start;
+        let Start { id, at_ms, by, planning } = start;
         let mut prompt = std::mem::take(&mut self.early_prompt);
         let mut began = false;
         if !self.tasks {
@@ -100,14 +108,7 @@ impl Turns {
             if !began {
                 entry.say(What::TurnBegan { ordinal: entry.ordinal, users: prompt });
             }
-            self.open.push(Open {
-                id,
-                started_ms: at_ms,
-                prompt,
-                unattributed,
-                planning,
-                ..Open::default()
-            });
+            self.open.push(Open { id, started_ms: at_ms, prompt, by, planning, ..Open::default() });
         }
         entry.say(What::Turn(TurnMark::Open));
     }
@@ -192,7 +193,7 @@ impl Turns {
     pub(super) fn compaction(&mut self) -> Room {
         let room = match self.open.last() {
             None => Room::Outside,
-            Some(turn) if turn.prompt || (turn.work && !turn.unattributed) => Room::Busy,
+            Some(turn) if turn.prompt || (turn.work && turn.by == By::Anybody) => Room::Busy,
             Some(turn) => Room::Empty(turn.started_ms),
         };
         self.work();

@@ -8,13 +8,25 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{Base, Outcome, Turn};
+use super::super::{Outcome, Turn};
 use super::{Facts, Stamped};
 
 /// Turns remembered. Of a conversation taken back behind them all nothing is known.
 const TURNS_MAX: usize = 16;
 /// Characters kept of an answer's text: as many as a surface shows.
 const TEXT_CHARS: usize = 200;
+
+/// Where a Codex rollout goes on with another one: what that holds from there on is taken back
+/// (`history_base`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// The other rollout, by the id at the end of its name.
+    pub rollout: String,
+    /// The first ordinal that no longer counts.
+    pub end_ordinal: Option<u64>,
+    /// The first byte that no longer counts.
+    pub end_offset: Option<u64>,
+}
 
 /// The last turns, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -122,17 +134,12 @@ impl Facts {
 
     /// What was known before that turn is known again; `None`: nothing is.
     fn back_to(&mut self, at: Option<usize>) {
-        let before = match at {
-            Some(at) => {
-                let before = self.past.turns.get(at).cloned().unwrap_or_default();
-                self.past.turns.truncate(at);
-                before
-            }
-            None => {
-                self.past = Past::default();
-                Before::default()
-            }
-        };
+        let kept = at.unwrap_or(0);
+        let before = at.and_then(|at| self.past.turns.get(at)).cloned().unwrap_or_default();
+        self.past.turns.truncate(kept);
+        if at.is_none() {
+            self.past.forgotten = None;
+        }
         self.turn = Turn::Closed;
         self.last_turn = before.last_turn;
         self.last_error = before.last_error;
