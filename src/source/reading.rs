@@ -7,8 +7,7 @@ impl Agent {
     /// store then reads that agent's files anew. Version 1 is what stores without a number hold.
     pub const fn reading_version(self) -> i64 {
         match self {
-            Self::Claude => 3,
-            Self::Codex | Self::Dsh => 2,
+            Self::Claude | Self::Codex | Self::Dsh => 3,
         }
     }
 }
