@@ -141,7 +141,8 @@ impl Fold {
         }
     }
 
-    /// Adds the fold of an older log of the same session: counts add up, the newer has the word.
+    /// Adds the fold of an older log of the same session: counts add up, the newer has the word. What
+    /// stands in both, as in a copy, counts once.
     ///
     /// Positions of two logs do not compare, so the older one counts as lying wholly before: its
     /// open bracket is stale once the newer log holds a boundary, superseded once it holds a
@@ -153,13 +154,40 @@ impl Fold {
             (None, Some(first)) => joined.supersede(first.start_seq),
             (None, None) => {}
         }
-        joined.count = joined.count.saturating_add(self.count);
+        let shared = self.shared_with(older);
+        joined.count = joined.count.saturating_add(self.count).saturating_sub(shared);
+        joined.attempts.retain(|attempt| !self.holds(attempt));
         joined.orphans = joined.orphans.saturating_add(self.orphans);
         joined.own_from_seq = self.own_from_seq;
         for attempt in &self.attempts {
             joined.keep(attempt.clone());
         }
         *self = joined;
+    }
+
+    /// Whether this very compaction stands in this log too, wherever in it.
+    fn holds(&self, attempt: &Attempt) -> bool {
+        self.attempts.iter().any(|own| own.is_same(attempt))
+    }
+
+    /// How many compactions stand in both logs. Copies share their beginning, so where they already
+    /// do with the oldest that one of them remembers, they do with those before it.
+    fn shared_with(&self, older: &Self) -> u64 {
+        let pairs = older.attempts.iter().enumerate().filter_map(|(at, attempt)| {
+            Some((at, self.attempts.iter().position(|own| own.is_same(attempt))?))
+        });
+        let pairs: Vec<(usize, usize)> = pairs.collect();
+        let Some((in_older, in_own)) = pairs.first().copied() else { return 0 };
+        let before = |fold: &Self, at: usize| {
+            let after = u64::try_from(fold.attempts.len() - at).unwrap_or(u64::MAX);
+            fold.count.saturating_sub(after)
+        };
+        let forgotten = if in_older == 0 || in_own == 0 {
+            before(older, in_older).min(before(self, in_own))
+        } else {
+            0
+        };
+        u64::try_from(pairs.len()).unwrap_or(u64::MAX).saturating_add(forgotten)
     }
 
     /// What the log alone says.
@@ -259,6 +287,15 @@ impl Attempt {
             command: command.map(cut),
             ..Self::ended(seq, None)
         }
+    }
+
+    /// The same compaction, as its whole record tells it: known to the millisecond, and by its tokens.
+    fn is_same(&self, other: &Self) -> bool {
+        let whole = |attempt: &Self| attempt.start_seq.is_none() && attempt.ended_ms.is_some();
+        let told = |attempt: &Self| {
+            (attempt.started_ms, attempt.ended_ms, attempt.before_tokens, attempt.after_tokens)
+        };
+        whole(self) && whole(other) && told(self) == told(other)
     }
 
     fn ended(seq: u64, at_ms: Option<i64>) -> Self {

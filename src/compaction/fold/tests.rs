@@ -212,3 +212,51 @@ fn an_older_fold_reads_from_the_count_alone() {
     let fold: Fold = serde_json::from_str(r#"{"count":3}"#).unwrap();
     assert_eq!((fold.count, fold.verdict().bracket), (3, Bracket::None));
 }
+
+fn compacted(at: u64) -> Event {
+    compacted_at(at, at * 100)
+}
+
+/// The compaction of moment `at`, standing at `seq`.
+fn compacted_at(at: u64, seq: u64) -> Event {
+    Event::Finished {
+        seq,
+        at_ms: Some(at.cast_signed() * 1000),
+        started_ms: None,
+        trigger: Some(Trigger::Auto),
+        before_tokens: Some(9),
+        after_tokens: Some(1),
+    }
+}
+
+fn joined(older: &[Event], newer: &[Event]) -> Fold {
+    let fold = |events: &[Event]| {
+        let mut fold = Fold::default();
+        events.iter().for_each(|event| fold.fold(event));
+        fold
+    };
+    let mut both = fold(newer);
+    both.add_older(&fold(older));
+    both
+}
+
+#[test]
+fn a_compaction_that_stands_in_two_copies_counts_once() {
+    let log: Vec<Event> = (1..4).map(compacted).collect();
+    assert_eq!(joined(&log, &log), joined(&[], &log));
+    assert_eq!(joined(&log[..2], &log).count, 3, "an older copy");
+    let parted = joined(&log, &[compacted(1), compacted(2), compacted(7)]);
+    assert_eq!((parted.count, parted.attempts().count()), (4, 4), "each went on for itself");
+    let shifted = [compacted_at(1, 7), compacted(2)];
+    assert_eq!(joined(&log[..1], &shifted).count, 2, "other positions, since a head was cut");
+    assert_eq!(joined(&log[..1], &log[1..]).count, 3, "two parts of one history");
+}
+
+#[test]
+fn of_long_copies_also_those_count_once_that_are_forgotten() {
+    let many = u64::try_from(ATTEMPTS_MAX).unwrap() + 40;
+    let log: Vec<Event> = (1..=many).map(compacted).collect();
+    assert_eq!(joined(&log, &log).count, many);
+    let on = [log.clone(), vec![compacted(many + 1)]].concat();
+    assert_eq!(joined(&log, &on).count, many + 1);
+}
