@@ -20,7 +20,7 @@ mod unobserved;
 mod watching;
 pub mod window;
 
-pub use watching::Glance;
+pub use watching::{Extent, Glance};
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs;
@@ -139,6 +139,9 @@ pub struct Scanned {
     pub warnings: Vec<String>,
     /// What is to be read.
     pub backlog: Backlog,
+    /// Files that have grown, were replaced or are new since they were last looked at. Much else may
+    /// have something to be read: what was left over, what cannot be read, what was only touched.
+    pub grown: Vec<PathBuf>,
 }
 
 impl Mirror {
@@ -216,8 +219,10 @@ impl Mirror {
         settled?;
         let files = std::mem::take(&mut scan.files);
         self.queue = files.iter().filter(|found| self.is_news(found)).cloned().collect();
+        let grown = self.queue.iter().filter(|found| self.has_grown(found));
+        let grown = grown.map(|found| found.path.clone()).collect();
         self.found = files.into_iter().map(|found| (found.path.clone(), found)).collect();
-        let mut scanned = Scanned { backlog: self.backlog(), ..Scanned::default() };
+        let mut scanned = Scanned { backlog: self.backlog(), grown, ..Scanned::default() };
         for (root, state) in self.roots.iter().zip(&scan.roots) {
             if *state == RootState::Missing {
                 scanned.missing_roots.push(root.path.clone());

@@ -21,7 +21,7 @@ use crate::delivery::{self, on_terminal};
 use crate::lifecycle::Windows;
 use crate::lifecycle::windows::{Asked, windows_for};
 use crate::mirror::discover::RootState;
-use crate::mirror::{Backlog, Glance, Limits, Mirror, Scanned};
+use crate::mirror::{Backlog, Extent, Glance, Limits, Mirror, Scanned};
 use crate::reconcile::{self, ClockCheck, ClockWarning, Look, Options, Pass, Reading};
 use crate::snapshot;
 use crate::store::{self, Store, StoreError, files, findings, meta};
@@ -121,7 +121,7 @@ impl Engine {
         self.store.check()
     }
 
-    /// Looks at every root, and compares the clocks. Returns the files that have changed.
+    /// Looks at every root, and compares the clocks. Returns the files that have grown.
     pub fn scan(&mut self) -> store::Result<Vec<PathBuf>> {
         self.guard()?;
         let clock = self.clock;
@@ -141,7 +141,7 @@ impl Engine {
         self.scanned_anew = true;
         self.probe_at = 0;
         self.beat();
-        Ok(self.mirror.queued().map(Path::to_owned).collect())
+        Ok(self.scanned.grown.clone())
     }
 
     /// Reads a bounded part; false when everything has been read.
@@ -233,7 +233,11 @@ impl Engine {
     pub fn watch_folders(&self) -> Vec<(PathBuf, Depth)> {
         self.mirror
             .watch_folders()
-            .map(|(path, tree)| (path, if tree { Depth::Tree } else { Depth::Folder }))
+            .map(|(path, extent)| match extent {
+                Extent::Tree => (path, Depth::Tree),
+                Extent::Folder => (path, Depth::Folder),
+                Extent::File(name) => (path, Depth::File(name)),
+            })
             .chain(self.probe.hint_folders().map(|path| (path, Depth::Folder)))
             .collect()
     }

@@ -7,6 +7,8 @@ use std::io::{self, BufWriter, Write};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use anyhow::Context as _;
+
 use super::deliver;
 use super::engine::{self, Engine};
 use super::lock::{self, Holder, STALLED_MS};

@@ -3,9 +3,12 @@
 //! One watch per folder, none per file; all go when this is dropped. A folder that is made is
 //! watched first and listed then, so nothing written in it meanwhile is missed. A scan every 30 s is
 //! what guarantees all the same; where events cannot be had, or twice announced nothing of what a
-//! scan found grown, the files are polled, and that is said once.
+//! scan found grown, the files are polled, and that is said once. What no event can announce is no
+//! test of them: a file that is a link, or has another name, and one in a folder without a watch.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +28,8 @@ use portable::Events;
 
 /// Safety scans in a row that found growth which no event announced, before we stop trusting events.
 const UNANNOUNCED_MAX: u32 = 2;
+/// An event may take this long from a file to us, on a busy machine, ms.
+const LATE_MS: i64 = 2_000;
 /// Announced paths kept between two scans; with more, growth is not put to the test.
 const ANNOUNCED_MAX: usize = 8_192;
 /// How names end that stand for something mirrored; agents write much else beside it.
@@ -46,6 +51,8 @@ pub enum Depth {
     Tree,
     /// Itself alone.
     Folder,
+    /// One file in it, which is closed after each change.
+    File(&'static str),
 }
 
 /// What hints came to.
@@ -132,10 +139,23 @@ impl Watcher {
         heard
     }
 
-    /// Told what a scan found grown. Twice in a row growth that no event had announced, not even
-    /// afterwards, means that events do not work here.
-    pub fn scanned(&mut self, grown: &[PathBuf]) {
-        if self.events.is_some() && self.trust.scanned(grown) >= UNANNOUNCED_MAX {
+    /// Told what a scan at that moment, by the clock that runs while awake, found grown. Twice in a
+    /// row growth that no event had announced, not even afterwards, means that events do not work
+    /// here.
+    pub fn scanned(&mut self, grown: &[PathBuf], awake_ms: i64) {
+        let Some(events) = self.events.as_mut() else { return };
+        let mut told = Ok(());
+        let mut is_test = |path: &PathBuf| match events.hears(path) {
+            Ok(hears) => hears && !has_other_names(path),
+            Err(why) => {
+                told = Err(why);
+                false
+            }
+        };
+        let failures = self.trust.scanned(grown, awake_ms, &mut is_test);
+        if let Err(why) = told {
+            self.give_up(why);
+        } else if failures >= UNANNOUNCED_MAX {
             self.give_up(
                 "file events do not arrive here (a network file system?): polling".to_owned(),
             );
@@ -166,12 +186,17 @@ fn may_matter(path: &Path) -> bool {
     ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
+/// Whether a file may be written under a name in a folder that we do not watch.
+fn has_other_names(path: &Path) -> bool {
+    fs::symlink_metadata(path).map_or(true, |meta| meta.is_symlink() || meta.nlink() != 1)
+}
+
 /// Whether events announce what scans find.
 #[derive(Debug, Default)]
 struct Trust {
     announced: HashSet<PathBuf>,
-    /// Grown, and not announced so far: an event may still be on its way.
-    suspects: HashSet<PathBuf>,
+    /// Grown, and not announced so far, since when: an event may still be on its way.
+    suspects: HashMap<PathBuf, i64>,
     failures: u32,
     /// Something since the last scan makes the comparison worthless.
     void: bool,
@@ -195,18 +220,29 @@ impl Trust {
     }
 
     /// How many scans in a row had found such growth by now.
-    fn scanned(&mut self, grown: &[PathBuf]) -> u32 {
-        if !self.suspects.is_empty() {
+    fn scanned(
+        &mut self,
+        grown: &[PathBuf],
+        awake_ms: i64,
+        is_test: &mut dyn FnMut(&PathBuf) -> bool,
+    ) -> u32 {
+        let before = self.suspects.len();
+        self.suspects.retain(|_, since_ms| awake_ms.saturating_sub(*since_ms) < LATE_MS);
+        if self.suspects.len() < before {
             self.failures += 1;
-        } else if !self.void {
+        } else if before == 0 && !self.void {
             self.failures = 0;
         }
         // What is found first was there before there were watches.
         let worthless = std::mem::take(&mut self.void) || !std::mem::replace(&mut self.begun, true);
-        self.suspects.clear();
-        if !worthless {
-            let unannounced = grown.iter().filter(|path| !self.announced.contains(*path));
-            self.suspects.extend(unannounced.cloned());
+        if worthless {
+            self.suspects.clear();
+        } else {
+            for path in grown.iter().filter(|path| !self.announced.contains(*path)) {
+                if is_test(path) {
+                    self.suspects.entry(path.clone()).or_insert(awake_ms);
+                }
+            }
         }
         self.announced.clear();
         self.failures

@@ -228,7 +228,7 @@ impl Worker<'_> {
     fn scan(&mut self, engine: &mut Engine, times: &mut Times) -> anyhow::Result<()> {
         self.watcher.cover(&engine.watch_folders());
         let grown = engine.scan()?;
-        self.watcher.scanned(&grown);
+        self.watcher.scanned(&grown, self.setting.clock.awake_ms());
         times.looked = true;
         times.scan_at = self.setting.clock.awake_ms()
             + match self.watcher.mode() {

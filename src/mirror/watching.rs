@@ -4,7 +4,7 @@
 //! a path it did not find asks for another scan.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::discover::{self, Found};
 use super::plan::{self, Plan};
@@ -30,6 +30,14 @@ impl Mirror {
             }
             None => true,
         }
+    }
+
+    /// Whether a file has more bytes, or is another one, than when it was last looked at.
+    pub(super) fn has_grown(&self, found: &Found) -> bool {
+        self.found.get(&found.path).is_none_or(|then| {
+            let is_other = (then.stat.dev, then.stat.ino) != (found.stat.dev, found.stat.ino);
+            is_other || found.stat.size > then.stat.size
+        })
     }
 
     /// Looks at these paths alone and queues, before all others, those that have changed.
@@ -60,11 +68,6 @@ impl Mirror {
         glance
     }
 
-    /// Files that wait to be read.
-    pub fn queued(&self) -> impl Iterator<Item = &Path> {
-        self.queue.iter().map(|found| found.path.as_path())
-    }
-
     /// Files changed at or after `since_ms`, newest first, at most `files_max`.
     pub fn hot_files(&self, since_ms: i64, files_max: usize) -> Vec<PathBuf> {
         let mut hot: Vec<&Found> =
@@ -73,24 +76,43 @@ impl Mirror {
         hot.into_iter().take(files_max).map(|found| found.path.clone()).collect()
     }
 
-    /// Folders whose changes announce something, each with whether all below it belongs to it.
-    pub fn watch_folders(&self) -> impl Iterator<Item = (PathBuf, bool)> {
+    /// Folders whose changes announce something, each with what of it does.
+    pub fn watch_folders(&self) -> impl Iterator<Item = (PathBuf, Extent)> {
         self.roots.iter().flat_map(|root| {
-            let inner: &[(&str, bool)] = match root.agent {
-                Agent::Claude => &[("projects", true)],
-                Agent::Codex => &[("sessions", true), ("archived_sessions", true)],
-                Agent::Dsh => &[("sessions", true)],
+            let inner: &[(&str, Extent)] = match root.agent {
+                Agent::Claude => &[("projects", Extent::Tree)],
+                Agent::Codex => &[
+                    ("sessions", Extent::Tree),
+                    ("archived_sessions", Extent::Tree),
+                    ("", Extent::File("session_index.jsonl")),
+                ],
+                Agent::Dsh => {
+                    &[("sessions", Extent::Tree), ("storages", Extent::File("workspace.json"))]
+                }
             };
-            let home = inner.iter().any(|(name, _)| root.path.join(name).is_dir());
-            let folders: Vec<(PathBuf, bool)> = if home {
-                inner.iter().map(|(name, tree)| (root.path.join(name), *tree)).collect()
-            } else {
-                vec![(
-                    root.path.clone(),
-                    root.path.ends_with("sessions") || root.path.ends_with("projects"),
-                )]
-            };
-            folders
+            let is_home = inner
+                .iter()
+                .any(|(name, extent)| *extent == Extent::Tree && root.path.join(name).is_dir());
+            if is_home {
+                let place = |(name, extent): &(&str, Extent)| match *name {
+                    "" => (root.path.clone(), *extent),
+                    name => (root.path.join(name), *extent),
+                };
+                return inner.iter().map(place).collect::<Vec<_>>();
+            }
+            let bare = root.path.ends_with("sessions") || root.path.ends_with("projects");
+            vec![(root.path.clone(), if bare { Extent::Tree } else { Extent::Folder })]
         })
     }
+}
+
+/// What of a folder announces something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Everything below it.
+    Tree,
+    /// What lies in it.
+    Folder,
+    /// The file of this name in it; agents write much else beside it, all the time.
+    File(&'static str),
 }

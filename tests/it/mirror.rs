@@ -486,3 +486,34 @@ mod returned {
         assert_eq!(turn(&home).trim(), "open -");
     }
 }
+
+#[test]
+fn what_has_grown_is_told_from_what_waits_and_from_what_was_only_touched() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let file = home.put(CODEX, &codex_text());
+    let mut store = home.store();
+    let mut mirror = Mirror::new(&mut store, "h".to_owned(), home.roots()).unwrap();
+    let mut grown = || {
+        let scanned = mirror.scan(&mut store, NOW).unwrap();
+        while mirror.step(&mut store, NOW).unwrap() {}
+        scanned.grown
+    };
+    let append = |text: &[u8]| {
+        fs::OpenOptions::new().append(true).open(&file).unwrap().write_all(text).unwrap();
+    };
+    assert_eq!(grown(), [file.clone()]);
+    for half in [&br#"{"timestamp":"#[..], &br#""2026"#[..]] {
+        append(half);
+        assert_eq!(grown(), [file.clone()]);
+        // The unfinished line waits, and is looked at by every scan.
+        assert_eq!(grown().len(), 0);
+    }
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    assert_eq!(grown().len(), 0);
+    fs::hard_link(&file, home.home().join("backup")).unwrap();
+    assert_eq!(grown().len(), 0);
+    let other = home.put("other", &codex_text());
+    fs::rename(other, &file).unwrap();
+    assert_eq!(grown(), [file]);
+}

@@ -4,7 +4,7 @@
 //! A thread reads events and passes them on as they are; the worker, which owns the watches, turns
 //! them into paths. So nothing is shared.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::mem::MaybeUninit;
@@ -49,6 +49,8 @@ struct Place {
 enum Care {
     /// That a folder is made in it on the way to one that is missing.
     Way,
+    /// Some files in it, which are closed after each change; much else in it is written all the time.
+    Files,
     /// Its files.
     Folder,
     /// Everything below it.
@@ -65,6 +67,8 @@ pub(super) struct Events {
     watches: HashMap<PathBuf, i32>,
     /// Folders to be watched that are not there.
     missing: Vec<PathBuf>,
+    /// The files that matter where some do.
+    files: Vec<PathBuf>,
 }
 
 impl Events {
@@ -85,17 +89,25 @@ impl Events {
             places: HashMap::new(),
             watches: HashMap::new(),
             missing: Vec::new(),
+            files: Vec::new(),
         })
     }
 
     /// Watches these folders and drops the watches outside them.
     pub(super) fn cover(&mut self, folders: &[(PathBuf, Depth)]) -> Result<(), String> {
-        let mut wanted: BTreeMap<PathBuf, Care> = BTreeMap::new();
+        // In the order in which a scan goes through them, so that of two names of a folder both
+        // take the same.
+        let mut wanted: Vec<(PathBuf, Care)> = Vec::new();
         self.missing.clear();
+        self.files.clear();
         for (folder, depth) in folders {
             let care = match depth {
                 Depth::Tree => Care::Tree,
                 Depth::Folder => Care::Folder,
+                Depth::File(name) => {
+                    self.files.push(folder.join(name));
+                    Care::Files
+                }
             };
             let (place, care) = if folder.is_dir() {
                 (folder.as_path(), care)
@@ -106,13 +118,15 @@ impl Events {
                 let Some(above) = above else { continue };
                 (above, Care::Way)
             };
-            let known = wanted.entry(place.to_owned()).or_insert(care);
-            *known = care.max(*known);
+            match wanted.iter_mut().find(|(known, _)| known == place) {
+                Some((_, known)) => *known = care.max(*known),
+                None => wanted.push((place.to_owned(), care)),
+            }
         }
         let belongs = |path: &PathBuf| {
             wanted.iter().any(|(folder, care)| match care {
                 Care::Tree => path.starts_with(folder),
-                Care::Folder | Care::Way => path == folder,
+                Care::Folder | Care::Files | Care::Way => path == folder,
             })
         };
         let outside: Vec<PathBuf> =
@@ -126,6 +140,25 @@ impl Events {
             }
         }
         Ok(())
+    }
+
+    /// Whether changes of this file are announced. A folder that was overlooked is watched from now
+    /// on.
+    pub(super) fn hears(&mut self, path: &Path) -> Result<bool, String> {
+        let Some(folder) = path.parent() else { return Ok(false) };
+        let care = |events: &Self, folder: &Path| {
+            let place = events.watches.get(folder).and_then(|watch| events.places.get(watch));
+            place.map(|place| place.care)
+        };
+        match care(self, folder) {
+            Some(care) => Ok(care == Care::Tree),
+            None => {
+                if folder.ancestors().any(|above| care(self, above) == Some(Care::Tree)) {
+                    self.watch(folder, Care::Tree, 0, &mut Heard::default())?;
+                }
+                Ok(false)
+            }
+        }
     }
 
     /// Every folder is to be covered anew.
@@ -157,9 +190,9 @@ impl Events {
                 continue;
             };
             let path = place.path.join(name);
-            if hint.what.contains(ReadFlags::ISDIR) {
+            if hint.what.contains(ReadFlags::ISDIR) || is_new_link(&path, hint.what, care) {
                 self.hear_folder(&path, hint.what, care, heard)?;
-            } else if matters(&path, care) && heard.paths.last() != Some(&path) {
+            } else if self.matters(&path, care) && heard.paths.last() != Some(&path) {
                 heard.paths.push(path);
             }
         }
@@ -181,7 +214,7 @@ impl Events {
                 heard.rescan = true;
             }
             Care::Folder => heard.rescan = true,
-            Care::Way => {
+            Care::Way | Care::Files => {
                 heard.rescan |= self.missing.iter().any(|missing| missing.starts_with(path));
             }
         }
@@ -233,11 +266,21 @@ impl Events {
                 self.watch(&path, care, level + 1, heard)?;
             } else if heard.paths.len() >= LISTED_MAX {
                 heard.rescan = true;
-            } else if matters(&path, care) {
+            } else if self.matters(&path, care) {
                 heard.paths.push(path);
             }
         }
         Ok(())
+    }
+
+    /// Whether a file is worth a look. Agents write much beside their transcripts.
+    fn matters(&self, path: &Path, care: Care) -> bool {
+        match care {
+            Care::Tree => may_matter(path),
+            Care::Folder => true,
+            Care::Files => self.files.iter().any(|file| file == path),
+            Care::Way => false,
+        }
     }
 
     fn drop_below(&mut self, folder: &Path) {
@@ -254,6 +297,14 @@ impl Events {
             // Gone with its folder, perhaps.
             let _ = inotify::remove_watch(&*self.inotify, watch);
         }
+    }
+}
+
+#[cfg(test)]
+impl Events {
+    /// Plays a folder on which no watch could be set.
+    pub(super) fn overlook(&mut self, folder: &Path) {
+        self.drop_watch(folder);
     }
 }
 
@@ -274,6 +325,10 @@ fn flags(care: Care) -> WatchFlags {
         | WatchFlags::ONLYDIR;
     match care {
         Care::Way => coming,
+        // Not each write: databases beside them are written without end, and stay open.
+        Care::Files => {
+            coming | WatchFlags::CLOSE_WRITE | WatchFlags::DELETE | WatchFlags::MOVED_FROM
+        }
         Care::Folder | Care::Tree => {
             let changing = WatchFlags::MODIFY | WatchFlags::DELETE | WatchFlags::MOVED_FROM;
             coming | changing | WatchFlags::EXCL_UNLINK
@@ -281,13 +336,10 @@ fn flags(care: Care) -> WatchFlags {
     }
 }
 
-/// Whether a file is worth a look. Agents write much beside their transcripts.
-fn matters(path: &Path, care: Care) -> bool {
-    match care {
-        Care::Tree => may_matter(path),
-        Care::Folder => true,
-        Care::Way => false,
-    }
+/// Whether this is a link to a folder that was just made: a scan follows it.
+fn is_new_link(path: &Path, what: ReadFlags, care: Care) -> bool {
+    let arrived = what.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO);
+    care == Care::Tree && arrived && path.is_symlink() && path.is_dir()
 }
 
 /// Passes events on until told to end.

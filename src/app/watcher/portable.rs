@@ -23,6 +23,8 @@ pub(super) struct Events {
     inner: RecommendedWatcher,
     /// Folders watched, with the inode each had.
     watched: HashMap<PathBuf, u64>,
+    /// Folders of which one file matters.
+    narrow: Vec<PathBuf>,
 }
 
 impl std::fmt::Debug for Events {
@@ -44,11 +46,13 @@ impl Events {
             }
         });
         let inner = inner.map_err(|error| explain(&error))?;
-        Ok(Self { inner, watched: HashMap::new() })
+        Ok(Self { inner, watched: HashMap::new(), narrow: Vec::new() })
     }
 
     /// Watches these folders; one that was replaced is watched anew.
     pub(super) fn cover(&mut self, folders: &[(PathBuf, Depth)]) -> Result<(), String> {
+        let narrow = folders.iter().filter(|(_, depth)| matches!(depth, Depth::File(_)));
+        self.narrow = narrow.map(|(folder, _)| folder.clone()).collect();
         for (folder, depth) in folders {
             let meta = std::fs::metadata(folder).ok().filter(std::fs::Metadata::is_dir);
             let inode = meta.map(|meta| meta.ino());
@@ -63,7 +67,7 @@ impl Events {
             let Some(inode) = inode else { continue };
             let mode = match depth {
                 Depth::Tree => RecursiveMode::Recursive,
-                Depth::Folder => RecursiveMode::NonRecursive,
+                Depth::Folder | Depth::File(_) => RecursiveMode::NonRecursive,
             };
             match self.inner.watch(folder, mode) {
                 Ok(()) => {
@@ -74,6 +78,13 @@ impl Events {
             }
         }
         Ok(())
+    }
+
+    /// Whether changes of this file are announced.
+    #[expect(clippy::unnecessary_wraps, reason = "where there is inotify, it may fail")]
+    pub(super) fn hears(&mut self, path: &Path) -> Result<bool, String> {
+        let narrow = path.parent().is_some_and(|folder| self.narrow.iter().any(|n| n == folder));
+        Ok(!narrow && path.ancestors().any(|folder| self.watched.contains_key(folder)))
     }
 
     /// Every folder is to be covered anew.
@@ -95,7 +106,10 @@ impl Events {
                 Hint::Paths(paths) => {
                     heard.rescan |= paths.iter().any(|path| path.is_dir());
                     let asked = |path: &Path| {
-                        path.parent().is_some_and(|folder| self.watched.contains_key(folder))
+                        path.parent().is_some_and(|folder| {
+                            self.watched.contains_key(folder)
+                                && !self.narrow.iter().any(|narrow| narrow == folder)
+                        })
                     };
                     let mut ours = paths;
                     ours.retain(|path| may_matter(path) || asked(path));

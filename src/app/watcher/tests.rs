@@ -173,30 +173,124 @@ fn hints_that_found_no_room_are_remembered_as_such() {
 #[test]
 fn growth_that_nothing_announces_twice_in_a_row_ends_the_trust() {
     let path = |name: &str| PathBuf::from(name);
+    let scan = |trust: &mut Trust, grown: &[&str], at_ms: i64| {
+        let grown: Vec<PathBuf> = grown.iter().map(PathBuf::from).collect();
+        trust.scanned(&grown, at_ms, &mut |path| path != Path::new("linked"))
+    };
     let mut trust = Trust::default();
-    assert_eq!(trust.scanned(&[path("there before")]), 0);
+    assert_eq!(scan(&mut trust, &["there before"], 0), 0);
     // An event that comes late is an event.
-    assert_eq!(trust.scanned(&[path("late")]), 0);
+    assert_eq!(scan(&mut trust, &["late"], 1_000), 0);
     trust.announced(&[path("late")]);
-    assert_eq!(trust.scanned(&[path("silent")]), 0);
-    assert_eq!(trust.scanned(&[]), 1);
-    assert_eq!(trust.scanned(&[path("silent")]), 0);
-    assert_eq!(trust.scanned(&[path("silent")]), 1);
-    assert_eq!(trust.scanned(&[]), 2);
+    assert_eq!(scan(&mut trust, &["silent"], 5_000), 0);
+    // Nor is one that has had no time to come.
+    for at_ms in [5_001, 5_002, 6_999] {
+        assert_eq!(scan(&mut trust, &["silent"], at_ms), 0);
+    }
+    assert_eq!(scan(&mut trust, &["linked"], 7_000), 1);
+    assert_eq!(scan(&mut trust, &["silent"], 9_000), 0);
+    assert_eq!(scan(&mut trust, &["silent"], 11_000), 1);
+    assert_eq!(scan(&mut trust, &[], 13_000), 2);
 
     let mut shaken = Trust::default();
-    shaken.scanned(&[]);
+    scan(&mut shaken, &[], 0);
     shaken.suspend();
-    shaken.scanned(&[path("after an overflow")]);
-    assert_eq!(shaken.scanned(&[]), 0);
+    scan(&mut shaken, &["after an overflow"], 1_000);
+    assert_eq!(scan(&mut shaken, &[], 9_000), 0);
 }
 
 #[test]
 fn a_file_system_without_events_is_polled_and_that_is_said() {
     let mut bed = Bed::new();
-    for _ in 0..4 {
-        bed.watcher.scanned(&[bed.path("silent.jsonl")]);
+    fs::create_dir_all(bed.path("projects")).unwrap();
+    let silent = bed.path("projects/silent.jsonl");
+    append(&silent);
+    bed.cover("projects");
+    for at_ms in [0, 4_000, 8_000, 12_000] {
+        bed.watcher.scanned(std::slice::from_ref(&silent), at_ms);
     }
     let Mode::Polling(why) = bed.watcher.mode() else { panic!("still trusted") };
     assert!(why.contains("do not arrive"), "{why}");
+}
+
+/// What scans find grown without any event, again and again.
+#[track_caller]
+fn stays_trusted(bed: &mut Bed, grown: &Path) {
+    for at_ms in (0..10).map(|scan| scan * 4_000) {
+        bed.watcher.scanned(&[grown.to_owned()], at_ms);
+    }
+    assert_eq!(bed.watcher.mode, Mode::Events);
+}
+
+#[test]
+fn what_no_event_can_announce_is_no_test_of_events() {
+    let mut bed = Bed::new();
+    fs::create_dir_all(bed.path("projects/p")).unwrap();
+    fs::create_dir_all(bed.path("elsewhere")).unwrap();
+    bed.cover("projects");
+    let elsewhere = bed.path("elsewhere/a.jsonl");
+    append(&elsewhere);
+    let (link, name) = (bed.path("projects/p/link.jsonl"), bed.path("projects/p/name.jsonl"));
+    std::os::unix::fs::symlink(&elsewhere, &link).unwrap();
+    stays_trusted(&mut bed, &link);
+    fs::hard_link(&elsewhere, &name).unwrap();
+    stays_trusted(&mut bed, &name);
+    // Beside the trees.
+    stays_trusted(&mut bed, &elsewhere);
+}
+
+#[test]
+fn one_file_beside_the_trees_is_heard_and_nothing_else_there() {
+    let mut bed = Bed::new();
+    let home = bed.path("codex");
+    fs::create_dir_all(home.join("sessions")).unwrap();
+    let index = home.join("session_index.jsonl");
+    let folders = [
+        (home.join("sessions"), Depth::Tree),
+        (home.join("archived_sessions"), Depth::Tree),
+        (home.clone(), Depth::File("session_index.jsonl")),
+    ];
+    bed.watcher.cover(&folders);
+    for other in ["history.jsonl", "auth.json", "logs_2.sqlite-wal"] {
+        append(&home.join(other));
+    }
+    append(&index);
+    bed.until(|all| {
+        assert!(all.paths.iter().all(|heard| *heard == index) && !all.rescan, "{all:?}");
+        !all.paths.is_empty()
+    });
+    fs::create_dir(home.join("archived_sessions")).unwrap();
+    bed.until(|all| all.rescan);
+    stays_trusted(&mut bed, &index);
+}
+
+#[test]
+fn a_link_to_a_folder_that_is_made_later_is_followed() {
+    let mut bed = Bed::new();
+    fs::create_dir_all(bed.path("projects")).unwrap();
+    fs::create_dir_all(bed.path("elsewhere")).unwrap();
+    bed.cover("projects");
+    std::os::unix::fs::symlink(bed.path("elsewhere"), bed.path("projects/linked")).unwrap();
+    let file = bed.path("projects/linked/a.jsonl");
+    bed.until_quiet();
+    append(&bed.path("elsewhere/a.jsonl"));
+    bed.until_heard(&file);
+}
+
+#[test]
+fn a_folder_that_was_overlooked_is_watched_once_something_grows_in_it() {
+    let mut bed = Bed::new();
+    fs::create_dir_all(bed.path("projects/p")).unwrap();
+    bed.cover("projects");
+    let folder = bed.path("projects/p");
+    bed.watcher.events.as_mut().unwrap().overlook(&folder);
+    let file = folder.join("a.jsonl");
+    append(&file);
+    bed.until_quiet();
+    for at_ms in [0, 4_000] {
+        bed.watcher.scanned(std::slice::from_ref(&file), at_ms);
+    }
+    append(&file);
+    bed.until_heard(&file);
+    assert_eq!(bed.watcher.mode, Mode::Events);
 }

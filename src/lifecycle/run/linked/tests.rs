@@ -34,6 +34,7 @@ fn session(rule: Rule) -> SessionRow {
         ended_ms: Some(TO),
         deadline_ms: None,
         marker: None,
+        reread_ms: None,
         started_ms: None,
         facts_unreadable: false,
     }
