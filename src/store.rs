@@ -6,6 +6,7 @@
 //! is checked: a failed `ROLLBACK` may leave it inside the transaction, so it is then replaced, and
 //! nothing remembered from before the failure is trusted.
 
+mod dump;
 pub mod evidence;
 pub mod files;
 pub mod findings;
@@ -47,34 +48,6 @@ impl Tx<'_> {
         }
         self.0.prepare_cached("RELEASE whole")?.execute([])?;
         outcome
-    }
-
-    /// The rows of some queries as text, columns joined by `|`: for tests that compare whole
-    /// stores. No command prints this.
-    pub fn dump(&self, queries: &[&str]) -> Result<String> {
-        use rusqlite::types::ValueRef;
-        use std::fmt::Write;
-        let mut text = String::new();
-        for sql in queries {
-            let mut statement = self.0.prepare(sql)?;
-            let columns = statement.column_count();
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                for column in 0..columns {
-                    let gap = if column == 0 { "" } else { "|" };
-                    let _ = match row.get_ref(column)? {
-                        ValueRef::Null => write!(text, "{gap}"),
-                        ValueRef::Integer(number) => write!(text, "{gap}{number}"),
-                        ValueRef::Real(number) => write!(text, "{gap}{number}"),
-                        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
-                            write!(text, "{gap}{}", String::from_utf8_lossy(bytes))
-                        }
-                    };
-                }
-                text.push('\n');
-            }
-        }
-        Ok(text)
     }
 }
 

@@ -154,7 +154,8 @@ impl Probe {
 
     /// Looks, and stores what is new.
     pub fn look(&mut self, store: &mut Store, reach: Reach, now_ms: i64) -> store::Result<Probed> {
-        let mut absorbed = inbox::absorb(store, &self.host, &self.inbox.folder, Waits::Soon, now_ms)?;
+        let mut absorbed =
+            inbox::absorb(store, &self.host, &self.inbox.folder, Waits::Soon, now_ms)?;
         if let Some(shared) = self.inbox.shared.as_deref().filter(|_| reach == Reach::Far) {
             absorbed += inbox::absorb(store, &self.host, shared, Waits::Long, now_ms)?;
         }

@@ -728,7 +728,9 @@ fn the_child_of_a_run_holds_its_session_and_its_exit_is_an_exact_end() {
     assert_eq!(held.process.source, Some("run"));
     agent.end();
     let exit = T0 + 2 * DAY + MINUTE;
-    monitor.sql(&format!("UPDATE runs SET exit_code = 0, status = 'completed', ended_ms = {exit}"));
+    monitor.sql(&format!(
+        "UPDATE runs SET exit_code = 0, exit_ms = {exit}, status = 'completed', ended_ms = {exit}"
+    ));
     let ended = look(&monitor, exit + HOUR);
     assert_eq!((ended.ended_ms, ended.ended_approximate), (Some(exit), false));
     assert!(ended.reason.summary.contains("child exited"), "{}", ended.reason.summary);

@@ -10,8 +10,7 @@ use lullwatch::compaction::{Event, Fold, Trigger};
 use lullwatch::report::{Colour, Glyphs, Style, Width, json, show, table};
 use lullwatch::snapshot::{
     self, Beside, EndedIn, LedgerWhich, Mirror, Narrow, Phase, Query, Resolved, Root, RootState,
-    Snapshot,
-    Windows,
+    Snapshot, Windows,
 };
 use lullwatch::source::facts::{Counts, Facts, OpenCall, Stamped};
 use lullwatch::source::{self, Outcome, TitleKind, Tokens, Turn};

@@ -151,16 +151,19 @@ fn a_store_from_before_the_application_id_gets_it_with_its_first_write() {
         let raw = rusqlite::Connection::open(db).unwrap();
         raw.pragma_query_value(None, "application_id", |row| row.get::<_, i64>(0)).unwrap()
     };
-    drop(Store::open(&db, BUSY, 1).unwrap());
-    let ours = id(&db);
-    assert_ne!(ours, 0);
     #[expect(clippy::disallowed_methods, reason = "makes what an older program has left")]
     let raw = rusqlite::Connection::open(&db).unwrap();
-    raw.pragma_update(None, "application_id", 0).unwrap();
-    raw.pragma_update(None, "user_version", 3).unwrap();
+    for sql in [
+        include_str!("../../src/store/migrations/0001_init.sql"),
+        include_str!("../../src/store/migrations/0002_pictures.sql"),
+    ] {
+        raw.execute_batch(sql).unwrap();
+    }
+    raw.pragma_update(None, "user_version", 2).unwrap();
     drop(raw);
+    assert_eq!(id(&db), 0);
     drop(Store::open(&db, BUSY, 2).unwrap());
-    assert_eq!(id(&db), ours);
+    assert_eq!(id(&db), i64::from(u32::from_be_bytes(*b"lull")));
 }
 
 #[test]

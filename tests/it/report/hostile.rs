@@ -2,9 +2,9 @@
 
 use lullwatch::report::{Colour, Glyphs, Style, Width, json, show, table};
 use lullwatch::snapshot::{
-    self, AuditCounts, AuditRow, Basis, Compaction, CompactionRow, Detail, EndedIn, Hidden, LedgerCount,
-    LedgerRow, MessageRow, Mirror, Notice, Phase, Pointer, Process, Reason, Root, RootState,
-    Session, Snapshot, Status, Tokens, Transition, Tried, WaitKind, WaitingFor, Windows,
+    self, AuditCounts, AuditRow, Basis, Compaction, CompactionRow, Detail, EndedIn, Hidden,
+    LedgerCount, LedgerRow, MessageRow, Mirror, Notice, Phase, Pointer, Process, Reason, Root,
+    RootState, Session, Snapshot, Status, Tokens, Transition, Tried, WaitKind, WaitingFor, Windows,
 };
 use lullwatch::text::Zone;
 use proptest::prelude::*;
