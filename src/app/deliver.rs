@@ -127,9 +127,10 @@ impl Courier<'_> {
             Some(store) => store,
             None => open.insert(self.open()?),
         };
-        let next = self.round(store, i64::MAX)?;
+        let (next, held_ms) = self.round(store, i64::MAX)?;
         let due_ms = store.read(on_terminal::next_due_ms)?;
         let now_ms = self.setting.clock.now_ms();
+        let due_ms = due_ms.into_iter().chain(held_ms).min();
         let wait_ms = due_ms.map_or(REST_MS, |due| due.saturating_sub(now_ms));
         Ok((next, wait_ms.clamp(1, REST_MS)))
     }
@@ -138,32 +139,42 @@ impl Courier<'_> {
         Store::open(&self.setting.config.db, BUSY, self.setting.clock.now_ms())
     }
 
-    /// Everything that is due, oldest first; begins nothing after `until_ms`.
-    fn round(&self, store: &mut Store, until_ms: i64) -> store::Result<Next> {
+    /// Everything that is due, oldest first; begins nothing after `until_ms`. Also when what is held
+    /// back is to be asked for again, ms.
+    fn round(&self, store: &mut Store, until_ms: i64) -> store::Result<(Next, Option<i64>)> {
         loop {
             let now_ms = self.setting.clock.now_ms();
             let due = store.read(|tx| on_terminal::due(tx, now_ms, ROWS_MAX))?;
-            if due.is_empty() {
-                return Ok(Next::Rest);
-            }
-            for entry in &due {
+            let mut held_ms: Option<i64> = None;
+            let mut done = 0;
+            for (entry, task) in &due {
                 if Clock::default().awake_ms() >= until_ms {
-                    return Ok(Next::Rest);
+                    return Ok((Next::Rest, held_ms));
                 }
-                if self.deliver(store, entry)? == Next::Stop || self.ears.is_stopping() {
-                    return Ok(Next::Stop);
+                if let Task::WaitUntil(at_ms) = task {
+                    held_ms = Some(held_ms.map_or(*at_ms, |held| held.min(*at_ms)));
+                    continue;
                 }
+                done += 1;
+                if self.deliver(store, entry, *task)? == Next::Stop || self.ears.is_stopping() {
+                    return Ok((Next::Stop, held_ms));
+                }
+            }
+            if done == 0 {
+                return Ok((Next::Rest, held_ms));
             }
         }
     }
 
-    fn deliver(&self, store: &mut Store, entry: &Delivery) -> store::Result<Next> {
+    fn deliver(&self, store: &mut Store, entry: &Delivery, task: Task) -> store::Result<Next> {
         let now_ms = || self.setting.clock.now_ms();
-        match on_terminal::task(entry) {
+        match task {
+            Task::WaitUntil(_) => {}
             Task::Skip => store.write(|tx| on_terminal::skipped(tx, entry.id, now_ms()))?,
             Task::Deliver => {
                 let (name, host) = (text::line(&entry.name), text::line(&self.setting.host));
-                let envelope = Envelope::new(entry, &name, &host).text();
+                let session = entry.session.as_deref().map(text::line);
+                let envelope = Envelope::new(entry, &name, session.as_deref(), &host).text();
                 match attempt::call(&self.command, &envelope, &self.ears) {
                     Called::Taken => {
                         store.write(|tx| on_terminal::delivered(tx, entry.id, now_ms()))?;

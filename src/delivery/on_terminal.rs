@@ -1,20 +1,26 @@
 //! The `on_terminal` command as a consumer of the ledger: what it is told, and when it is tried.
 //!
-//! Each end is delivered at least once: acknowledged when the command has exited with 0, and tried
+//! A run and the session it opened may end by one exit: that is told once, as the run's end, which
+//! names the session. Each end is delivered at least once: acknowledged when the command has exited with 0, and tried
 //! again with back-off until then. A process that is killed in between delivers again. Who runs the
 //! command, and how, is `app`'s business.
 
 use serde::Serialize;
 
 use super::Delivery;
-use crate::lifecycle::{moment, policy};
-use crate::store::ledger::{self, Narrow, Span};
+use crate::lifecycle::{EntityType, moment, policy};
+use crate::store::ledger::{self, Narrow, RunsEnd, Span};
 use crate::store::{Result, Store, Tx};
 
 /// Its name as a consumer.
 pub const CONSUMER: &str = "on_terminal";
 /// Waits after a failure: the first, doubling, at most the second, ms.
 const BACK_OFF_MS: (i64, i64) = (1_000, 300_000);
+/// The ends of a run and of its session that lie so near are one, ms: a process is looked at every
+/// two seconds, and a wrapper reads its agent's last words before it writes.
+const ONE_END_MS: i64 = 10_000;
+/// The end of a session whose run is not over waits this long for the run's, ms.
+const HOLD_MS: i64 = 6_000;
 
 /// What the command gets on its standard input, one JSON object and a line feed. Fields may be
 /// added; none changes its meaning under this schema. It holds no content of a transcript.
@@ -32,6 +38,7 @@ pub struct Envelope<'a> {
     ended_at: Option<String>,
     superseded: bool,
     attempt: u64,
+    session: Option<&'a str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -41,8 +48,9 @@ struct Subject<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// The envelope of an entry. `id` is its name and `host` the host's, both fit to be shown.
-    pub fn new(entry: &'a Delivery, id: &'a str, host: &'a str) -> Self {
+    /// The envelope of an entry. `id` is its name, `session` that of a run's session, and `host` the
+    /// host's, all fit to be shown.
+    pub fn new(entry: &'a Delivery, id: &'a str, session: Option<&'a str>, host: &'a str) -> Self {
         // Every reason there is, is one of ours; a stored one that is not is not passed on.
         let known = policy::reason::ALL.contains(&entry.reason.as_str());
         Self {
@@ -58,6 +66,7 @@ impl<'a> Envelope<'a> {
             ended_at: entry.ended_ms.map(moment),
             superseded: entry.superseded,
             attempt: entry.attempts + 1,
+            session,
         }
     }
 
@@ -73,13 +82,27 @@ impl<'a> Envelope<'a> {
 pub enum Task {
     /// The command is to be called.
     Deliver,
-    /// It was taken back before anybody was told: it is acknowledged as skipped.
+    /// It was taken back before anybody was told, or is told as the end of its run: it is
+    /// acknowledged as skipped.
     Skip,
+    /// It may be the end of a run, which is waited for until then, ms.
+    WaitUntil(i64),
 }
 
-/// What is to be done with an entry.
-pub fn task(entry: &Delivery) -> Task {
-    if entry.superseded && entry.attempts == 0 { Task::Skip } else { Task::Deliver }
+/// What is to be done with an entry. What was tried once is told, whatever it turns out to be.
+pub fn task(entry: &Delivery, runs_end: RunsEnd, now_ms: i64) -> Task {
+    if entry.attempts > 0 {
+        return Task::Deliver;
+    }
+    let until_ms = entry.at_ms.saturating_add(HOLD_MS);
+    // A stamp ahead of the clock holds nothing back.
+    let waits = (entry.at_ms..until_ms).contains(&now_ms);
+    match runs_end {
+        RunsEnd::Yes => Task::Skip,
+        RunsEnd::No | RunsEnd::Open if entry.superseded => Task::Skip,
+        RunsEnd::Open if waits => Task::WaitUntil(until_ms),
+        RunsEnd::No | RunsEnd::Open => Task::Deliver,
+    }
 }
 
 /// Registers the consumer when the command is first configured: it gets what ends from then on.
@@ -91,9 +114,18 @@ pub fn register(store: &mut Store, now_ms: i64) -> Result<()> {
     if known { Ok(()) } else { store.write(|tx| ledger::register(tx, CONSUMER, now_ms)) }
 }
 
-/// Entries that are due, oldest first, at most `rows_max`.
-pub fn due(tx: &Tx<'_>, now_ms: i64, rows_max: i64) -> Result<Vec<Delivery>> {
-    ledger::deliveries(tx, CONSUMER, Span::Due(now_ms), Narrow::NOTHING, rows_max)
+/// Entries that are due, oldest first, at most `rows_max`, each with what is to be done.
+pub fn due(tx: &Tx<'_>, now_ms: i64, rows_max: i64) -> Result<Vec<(Delivery, Task)>> {
+    let mut due = Vec::new();
+    for entry in ledger::deliveries(tx, CONSUMER, Span::Due(now_ms), Narrow::NOTHING, rows_max)? {
+        let runs_end = match entry.entity.kind {
+            EntityType::Session => ledger::is_runs_end(tx, CONSUMER, &entry, ONE_END_MS)?,
+            EntityType::Run => RunsEnd::No,
+        };
+        let task = task(&entry, runs_end, now_ms);
+        due.push((entry, task));
+    }
+    Ok(due)
 }
 
 /// When the next entry that failed is due, ms.
@@ -146,6 +178,7 @@ mod tests {
             acked_ms: None,
             attempts: 1,
             last_error: None,
+            session: None,
         }
     }
 
@@ -157,10 +190,13 @@ mod tests {
             r#""at":"2026-11-30T09:00:00.000Z","host":"h","#,
             r#""entity":{"type":"session","id":"claude:a"},"from":"idle","to":"completed","#,
             r#""reason":"session.completed.exited","basis":"observed","#,
-            r#""ended_at":"2026-11-30T08:58:20.000Z","superseded":false,"attempt":2}"#,
+            r#""ended_at":"2026-11-30T08:58:20.000Z","superseded":false,"attempt":2,"#,
+            r#""session":null}"#,
             "\n"
         );
-        assert_eq!(Envelope::new(&entry, &entry.name, "h").text(), expected);
+        assert_eq!(Envelope::new(&entry, &entry.name, None, "h").text(), expected);
+        let named = Envelope::new(&entry, &entry.name, Some("claude:b"), "h").text();
+        assert_eq!(named, expected.replace("null", "\"claude:b\""));
     }
 
     #[test]
@@ -173,9 +209,24 @@ mod tests {
 
     #[test]
     fn what_was_taken_back_is_skipped_only_before_the_first_attempt() {
-        let entry = |superseded, attempts| Delivery { superseded, attempts, ..entry() };
-        assert_eq!(task(&entry(false, 0)), Task::Deliver);
-        assert_eq!(task(&entry(true, 0)), Task::Skip);
-        assert_eq!(task(&entry(true, 1)), Task::Deliver);
+        let task = |superseded, attempts| {
+            task(&Delivery { superseded, attempts, ..entry() }, RunsEnd::No, entry().at_ms)
+        };
+        assert_eq!(task(false, 0), Task::Deliver);
+        assert_eq!(task(true, 0), Task::Skip);
+        assert_eq!(task(true, 1), Task::Deliver);
+    }
+
+    #[test]
+    fn the_end_of_a_session_waits_a_moment_for_that_of_its_run_and_is_told_by_it() {
+        let entry = |attempts| Delivery { attempts, ..entry() };
+        let at = entry(0).at_ms;
+        let task = |attempts, runs_end, later| task(&entry(attempts), runs_end, at + later);
+        assert_eq!(task(0, RunsEnd::Yes, 0), Task::Skip);
+        assert_eq!(task(1, RunsEnd::Yes, 0), Task::Deliver);
+        assert_eq!(task(0, RunsEnd::Open, 0), Task::WaitUntil(at + HOLD_MS));
+        assert_eq!(task(0, RunsEnd::Open, HOLD_MS - 1), Task::WaitUntil(at + HOLD_MS));
+        assert_eq!(task(0, RunsEnd::Open, HOLD_MS), Task::Deliver);
+        assert_eq!(task(0, RunsEnd::Open, -1), Task::Deliver);
     }
 }

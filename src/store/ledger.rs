@@ -38,6 +38,19 @@ pub struct Delivery {
     pub attempts: u64,
     /// Error of the last of them, while it is not delivered.
     pub last_error: Option<String>,
+    /// Of a run: the session it opened, `agent:native_id`.
+    pub session: Option<String>,
+}
+
+/// Whether an end of a session is the end of the run that opened it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunsEnd {
+    /// No run has anything to do with it.
+    No,
+    /// A run that opened it, or may have, is not over: it may turn out to be.
+    Open,
+    /// It is.
+    Yes,
 }
 
 /// What an audit event says. Serialized as the event's details.
@@ -209,7 +222,9 @@ pub fn deliveries(
                     AND CASE WHEN s.origin = t.origin THEN s.id > t.id
                         ELSE s.created_ms > t.created_ms END),
             d.acked_ms, coalesce(a.attempts, o.attempts, 0),
-            nullif(coalesce(a.last_error, o.last_error), '')
+            nullif(coalesce(a.last_error, o.last_error), ''),
+            CASE t.entity_type WHEN 'run' THEN (SELECT agent || ':' || native_id FROM runs
+                WHERE id = t.entity_id) END
         FROM status_transitions t JOIN consumers c ON c.name = ?1
             LEFT JOIN terminal_deliveries d ON d.transition_id = t.id AND d.consumer = c.name
             LEFT JOIN delivery_attempts a ON a.transition_id = t.id AND a.consumer = c.name
@@ -226,6 +241,39 @@ pub fn deliveries(
         list.push(delivery(row)?);
     }
     Ok(list)
+}
+
+/// Whether an entry, of a session, is the end of a run that opened it and that the consumer is told
+/// of: both ends, or the moments at
+/// which they were written, lie within so many ms. A run that is not linked yet may have opened a
+/// session of its agent in its folder.
+pub fn is_runs_end(
+    tx: &Tx<'_>,
+    consumer: &str,
+    entry: &Delivery,
+    within_ms: i64,
+) -> Result<RunsEnd> {
+    let over = format!(
+        "SELECT EXISTS (SELECT 1 FROM sessions s JOIN runs r
+                ON r.agent = s.agent AND r.native_id = s.native_id AND r.native_id IS NOT NULL
+                JOIN consumers c ON c.name = ?5 AND r.transition_id > c.since_seq
+            WHERE s.id = ?1 AND r.host = s.host AND r.status IN {TERMINALS}
+                AND (abs(r.ended_ms - ?2) <= ?4 OR abs(r.status_since_ms - ?3) <= ?4))"
+    );
+    let open = "SELECT EXISTS (SELECT 1 FROM sessions s JOIN runs r ON r.host = s.host
+            WHERE s.id = ?1 AND r.status IN ('starting', 'running') AND r.started_ms <= ?2
+                AND r.agent = s.agent AND (r.native_id = s.native_id OR r.native_id IS NULL
+                    AND json_valid(r.scope) AND json_valid(s.facts)
+                    AND json_extract(r.scope, '$.cwd') = json_extract(s.facts, '$.cwd')))";
+    let ended_ms = entry.ended_ms.unwrap_or(entry.at_ms);
+    let mut statement = tx.0.prepare_cached(&over)?;
+    let ends = params![entry.entity.id, ended_ms, entry.at_ms, within_ms, consumer];
+    if statement.query_row(ends, |row| row.get(0))? {
+        return Ok(RunsEnd::Yes);
+    }
+    let mut statement = tx.0.prepare_cached(open)?;
+    let open = statement.query_row(params![entry.entity.id, entry.at_ms], |row| row.get(0))?;
+    Ok(if open { RunsEnd::Open } else { RunsEnd::No })
 }
 
 /// How many entries a consumer has not acknowledged.
@@ -416,6 +464,7 @@ fn delivery(row: &Row<'_>) -> Result<Delivery> {
         acked_ms: row.get(11)?,
         attempts: attempts.unsigned_abs(),
         last_error: row.get(13)?,
+        session: row.get(14)?,
     })
 }
 
@@ -464,5 +513,53 @@ mod tests {
             assert_eq!(listed, status.is_terminal(), "{status:?}");
         }
         assert!(POPULATION.contains(TERMINALS));
+    }
+
+    #[test]
+    fn an_end_is_the_runs_if_it_lies_near_it_and_the_consumer_is_told_of_the_run() {
+        let mut store = Store::in_memory(1).unwrap();
+        let asked = |store: &mut Store, at_ms: i64, ended_ms: Option<i64>| {
+            let entry = Delivery {
+                id: 9,
+                at_ms,
+                entity: Entity::session(1),
+                name: String::new(),
+                from: Some(Status::Idle),
+                to: Status::Completed,
+                reason: String::new(),
+                basis: Basis::Observed,
+                ended_ms,
+                superseded: false,
+                acked_ms: None,
+                attempts: 0,
+                last_error: None,
+                session: None,
+            };
+            store.read(|tx| is_runs_end(tx, "c", &entry, 10)).unwrap()
+        };
+        let sql = |store: &mut Store, sql: &str| {
+            store.write(|tx| Ok(tx.0.execute_batch(sql)?)).unwrap();
+        };
+        sql(
+            &mut store,
+            "INSERT INTO consumers (name, since_seq, created_ms) VALUES ('c', 5, 1);
+            INSERT INTO sessions (id, host, agent, native_id, root_id, facts)
+                VALUES (1, 'h', 'claude', 'a', 1, '{\"cwd\":\"/w\"}');
+            INSERT INTO runs (name, host, agent, native_id, scope, status, started_ms, ended_ms,
+                    status_since_ms, transition_id)
+                VALUES ('r', 'h', 'claude', 'a', '{\"cwd\":\"/w\"}', 'failed', 100, 500, 600, 6)",
+        );
+        assert_eq!(asked(&mut store, 9_000, Some(490)), RunsEnd::Yes);
+        assert_eq!(asked(&mut store, 610, Some(100)), RunsEnd::Yes);
+        assert_eq!(asked(&mut store, 611, Some(489)), RunsEnd::No);
+        sql(&mut store, "UPDATE runs SET transition_id = 5");
+        assert_eq!(asked(&mut store, 600, Some(500)), RunsEnd::No);
+        sql(&mut store, "UPDATE runs SET status = 'running', ended_ms = NULL");
+        assert_eq!(asked(&mut store, 600, Some(500)), RunsEnd::Open);
+        assert_eq!(asked(&mut store, 99, Some(99)), RunsEnd::No);
+        sql(&mut store, "UPDATE runs SET native_id = NULL");
+        assert_eq!(asked(&mut store, 600, Some(500)), RunsEnd::Open);
+        sql(&mut store, "UPDATE runs SET scope = '{\"cwd\":\"/v\"}'");
+        assert_eq!(asked(&mut store, 600, Some(500)), RunsEnd::No);
     }
 }

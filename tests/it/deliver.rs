@@ -2,8 +2,11 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
+use std::time::Duration;
 
 use lullwatch::lifecycle::Status;
+use lullwatch::store::Store;
+use lullwatch::store::runs;
 use rusqlite::Connection;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -78,6 +81,33 @@ fn an_end_is_told_once_and_history_is_no_news() {
     let id = stage.query("SELECT max(id) FROM status_transitions WHERE entity_type = 'run'");
     assert_eq!(one["event_id"].to_string(), id.trim());
     assert_eq!(stage.query(ACKED), "delivered|1\n");
+}
+
+#[test]
+fn one_exit_is_told_once_as_the_end_of_the_run_which_names_the_session() {
+    let stage = stage(LOG, 10_000);
+    stage.answered_session(NATIVE, 10 * MINUTE);
+    stage.pass();
+    let go = stage.path("go").display().to_string();
+    stage.program("claude", &format!("while [ ! -e {go} ]; do sleep 0.01; done"));
+    let run = stage.lullwatch(&["run", "--name", "r", "--", "claude"]).spawn().unwrap();
+    stage.until("started", |stage| stage.query("SELECT status FROM runs") == "running\n");
+    let mut store = Store::open(&stage.db(), Duration::from_secs(5), 1).unwrap();
+    store.write(|tx| runs::link(tx, 1, "claude", NATIVE)).unwrap();
+    stage.put("go", "");
+    assert!(run.wait_with_output().unwrap().status.success());
+    stage.pass();
+    stage.pass();
+    assert_eq!(stage.query("SELECT status FROM sessions"), "completed\n");
+    let told = envelopes(&stage);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0]["entity"], serde_json::json!({"type": "run", "id": "r"}));
+    assert_eq!(told[0]["session"], format!("claude:{NATIVE}"));
+    assert_eq!(stage.query(ACKED), "delivered|1\nskipped|1\n");
+    // What the operator has to take note of are two things: what the run came to, and the session.
+    let shown = stage.output(&["ledger", "--json"]);
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(shown["items"].as_array().unwrap().len(), 2);
 }
 
 #[test]
