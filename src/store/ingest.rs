@@ -149,12 +149,19 @@ pub fn keys_of(tx: &Tx<'_>, generation: i64) -> Result<Vec<(i64, i64)>> {
 
 /// Of the other sessions in which a usage key stands, the one that counts it unless this one does.
 pub fn rival(tx: &Tx<'_>, session: i64, key: i64) -> Result<Option<i64>> {
-    let sql = format!(
-        "SELECT p.session_id FROM usage p {HOLDERS} WHERE p.key = ?2 AND p.session_id <> ?1
-        ORDER BY {FIRST_HOLDER} LIMIT 1"
-    );
-    let mut statement = tx.0.prepare_cached(&sql)?;
+    let mut statement = tx.0.prepare_cached(&rival_sql())?;
     Ok(statement.query_row([session, key], |row| row.get(0)).optional()?)
+}
+
+/// A session's own rows are not walked: there may be as many as it has copies, for each key of each.
+fn rival_sql() -> String {
+    format!(
+        "SELECT p.session_id FROM
+            (SELECT session_id, generation FROM usage WHERE key = ?2 AND session_id < ?1
+             UNION ALL
+             SELECT session_id, generation FROM usage WHERE key = ?2 AND session_id > ?1) p
+            {HOLDERS} ORDER BY {FIRST_HOLDER} LIMIT 1"
+    )
 }
 
 /// The rivals of a session over all its usage keys. When its place among the holders changes, a key
@@ -244,4 +251,28 @@ pub(super) fn parse(body: &str) -> Result<Facts> {
 
 pub(super) fn to_json(facts: &Facts) -> Result<String> {
     serde_json::to_string(facts).map_err(|error| StoreError::Value(format!("facts: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+
+    #[test]
+    fn a_rival_is_looked_for_beside_the_sessions_own_rows_and_not_among_them() {
+        let mut store = Store::in_memory(1).unwrap();
+        let steps: Vec<String> = store
+            .read(|tx| {
+                let mut plan = tx.0.prepare(&format!("EXPLAIN QUERY PLAN {}", rival_sql()))?;
+                let rows = plan.query_map([1, 2], |row| row.get(3))?;
+                Ok(rows.collect::<rusqlite::Result<_>>()?)
+            })
+            .unwrap();
+        let of_usage: Vec<_> = steps.iter().filter(|step| step.contains("usage")).collect();
+        let ranges = ["(key=? AND session_id<?)", "(key=? AND session_id>?)"];
+        assert_eq!(of_usage.len(), 2, "{steps:?}");
+        for (step, range) in of_usage.iter().zip(ranges) {
+            assert!(step.contains(range), "{steps:?}");
+        }
+    }
 }
