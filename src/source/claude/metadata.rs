@@ -24,7 +24,7 @@ const TYPE_CHARS: usize = 64;
 const MODELS_MAX: usize = 64;
 
 /// Types that are known and say nothing to us.
-const IGNORED: [&str; 27] = [
+const IGNORED: [&str; 28] = [
     "last-prompt",
     "mode",
     "permission-mode",
@@ -52,6 +52,7 @@ const IGNORED: [&str; 27] = [
     "frame-link",
     "artifact-comment-monitor",
     "artifact-autoreact-ledger",
+    "tools-used",
 ];
 
 /// A summary that waits for the record it hangs on.

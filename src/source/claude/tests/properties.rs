@@ -220,6 +220,8 @@ fn an_unknown_type_is_counted_and_no_flaw() {
         metadata("brand-new", json!({})),
         metadata("marble-origami-commit", json!({})),
         metadata("file-history-delta", json!({})),
+        metadata("tools-used", json!({})),
+        metadata("api-request-shape", json!({})),
         json!({"type": ["user"]}),
         json!({}),
     ];
