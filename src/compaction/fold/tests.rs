@@ -232,7 +232,9 @@ fn compacted_at(at: u64, seq: u64) -> Event {
 fn joined(older: &[Event], newer: &[Event]) -> Fold {
     let fold = |events: &[Event]| {
         let mut fold = Fold::default();
-        events.iter().for_each(|event| fold.fold(event));
+        for event in events {
+            fold.fold(event);
+        }
         fold
     };
     let mut both = fold(newer);
