@@ -57,16 +57,33 @@ pub fn claude_agent_file(name: &str, session: &str) -> Option<Named> {
 }
 
 /// A file in `sessions/**` or `archived_sessions/`. The plain file is never older than its
-/// compressed twin, so it wins.
+/// compressed twin, so it wins; both before a copy that a synchroniser or a person made beside it
+/// (`rollout-…(conflict)`), in which Codex never writes.
 pub fn codex_rollout(name: &str) -> Option<Named> {
-    let (stem, encoding, rank) = match name.strip_suffix(".jsonl") {
+    let (whole, encoding, rank) = match name.strip_suffix(".jsonl") {
         Some(stem) => (stem, Encoding::Plain, 1),
         None => (name.strip_suffix(".jsonl.zst")?, Encoding::ZstdStream, 0),
     };
-    let rest = stem.strip_prefix("rollout-")?;
+    let rest = whole.strip_prefix("rollout-")?;
+    let stem = rollout_name(whole);
+    let rank = if stem == whole { rank + 2 } else { rank };
     let named_ms = rest.get(..19).and_then(file_name_time_ms);
     let hint = Hint { place: Place::Transcript, stem: stem.to_owned(), folder: None, named_ms };
     Some(Named { hint, encoding, twin: Some(stem.to_owned()), rank })
+}
+
+/// `rollout-<time>-<thread>[_<rollout>]` without what a copy has behind it.
+fn rollout_name(stem: &str) -> &str {
+    let id_ends = |from: usize| {
+        let end = from.checked_add(UUID_BYTES)?;
+        stem.get(from..end).filter(|id| is_uuid(id)).map(|_| end)
+    };
+    let Some(end) = stem.match_indices('-').find_map(|(at, _)| id_ends(at + 1)) else {
+        return stem;
+    };
+    let goes_on = stem.get(end..).is_some_and(|rest| rest.starts_with('_'));
+    let end = if goes_on { id_ends(end + 1).unwrap_or(end) } else { end };
+    stem.get(..end).unwrap_or(stem)
 }
 
 /// `session_index.jsonl` of a Codex home.
@@ -111,9 +128,12 @@ fn is_agent_stem(stem: &str) -> bool {
     stem.strip_prefix("agent-").is_some_and(|id| !id.is_empty() && id.chars().all(part))
 }
 
+/// Bytes of a UUID in text.
+const UUID_BYTES: usize = 36;
+
 /// A UUID as the agents write it.
 pub fn is_uuid(text: &str) -> bool {
-    text.len() == 36
+    text.len() == UUID_BYTES
         && text.bytes().enumerate().all(|(at, byte)| match at {
             8 | 13 | 18 | 23 => byte == b'-',
             _ => byte.is_ascii_hexdigit(),
@@ -167,6 +187,37 @@ mod tests {
         assert_eq!(plain.hint.named_ms, Some(1_796_026_200_000));
         assert_eq!(codex_rollout("rollout-compress-1.tmp"), None);
         assert_eq!(codex_rollout(&format!("{name}.zst.decompress.1.2.tmp")), None);
+    }
+
+    #[rstest]
+    #[case::by_hand(" 2")]
+    #[case::bracketed("(conflict)")]
+    #[case::dropbox(" (conflicted copy 2026-11-30)")]
+    #[case::syncthing(".sync-conflict-20261130-080000-ABCDEFG")]
+    #[case::like_an_id("_26f52589-6919-4be1-ac4b-9de9d22c854")]
+    fn a_copy_stands_for_its_rollout_and_comes_after_it(#[case] mark: &str) {
+        let stem = format!("rollout-2026-11-30T08-10-00-{ID}");
+        let rollout = codex_rollout(&format!("{stem}.jsonl.zst")).unwrap();
+        let copy = codex_rollout(&format!("{stem}{mark}.jsonl")).unwrap();
+        assert_eq!((copy.twin.as_ref(), &copy.hint), (rollout.twin.as_ref(), &rollout.hint));
+        assert!(copy.rank < rollout.rank);
+        let packed = codex_rollout(&format!("{stem}{mark}.jsonl.zst")).unwrap();
+        assert!(packed.rank < copy.rank);
+    }
+
+    #[test]
+    fn a_rollout_that_goes_on_with_another_stands_for_itself() {
+        let stem = format!("rollout-2026-11-30T08-10-00-{ID}");
+        let first = codex_rollout(&format!("{stem}.jsonl")).unwrap();
+        let next = codex_rollout(&format!("{stem}_{ID}.jsonl")).unwrap();
+        assert_ne!(first.twin, next.twin);
+        assert_eq!((next.rank, next.hint.stem), (first.rank, format!("{stem}_{ID}")));
+        let copy = codex_rollout(&format!("{stem}_{ID} 2.jsonl")).unwrap();
+        assert_eq!(copy.twin, next.twin);
+        for other in ["rollout-x.jsonl", "rollout-2026-11-30T08-10-00-é.jsonl"] {
+            let named = codex_rollout(other).unwrap();
+            assert_eq!(named.twin.as_deref(), other.strip_suffix(".jsonl"), "no id, no copy");
+        }
     }
 
     #[test]

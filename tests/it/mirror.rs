@@ -256,6 +256,34 @@ fn one_session_in_two_folders_counts_each_record_once() {
 }
 
 #[test]
+fn a_rollout_and_its_copies_count_once_whichever_is_read_first() {
+    let rollout = codex_text();
+    let [before, _] = CODEX.split(".jsonl").collect::<Vec<_>>()[..] else { panic!() };
+    let synced = format!("{before}.sync-conflict-20261130-080000-ABCDEFG.jsonl");
+    let bed = Home::new();
+    bed.put(CODEX, &rollout);
+    bed.pass();
+    let alone = facts(&bed);
+    bed.put(&synced, &rollout);
+    bed.put(&format!("{before} (conflicted copy).jsonl"), &[&rollout[..], &rollout[..]].concat());
+    let name = CODEX.rsplit('/').next().unwrap();
+    bed.put(&format!(".codex/archived_sessions/{name}"), &rollout);
+    bed.pass();
+    assert_eq!(facts(&bed), alone);
+
+    let bed = Home::new();
+    let copy = bed.put(&synced, &rollout);
+    bed.pass();
+    assert_eq!(facts(&bed), alone, "a copy alone is the rollout");
+    bed.put(CODEX, &rollout);
+    bed.pass();
+    assert_eq!(facts(&bed), alone);
+    std::fs::remove_file(copy).unwrap();
+    bed.pass();
+    assert_eq!(facts(&bed), alone);
+}
+
+#[test]
 fn tokens_that_stand_in_two_sessions_count_for_the_one_that_began_first() {
     let other = "ffff2589-6919-4be1-ac4b-9de9d22c854c";
     let copy = String::from_utf8(claude_text()).unwrap().replace(SESSION, other);
