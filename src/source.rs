@@ -274,7 +274,7 @@ pub struct Message {
     /// Whether it counts only where no primary record of its kind exists (Codex response items).
     pub source: MessageSource,
     /// What makes it one row however often it is written: Claude the record's `uuid` and the block's
-    /// index, dsh `seq`. `None`: always a new row (Codex).
+    /// index, dsh `seq`, Codex the item's id within its turn. `None`: always a new row.
     pub native: Option<String>,
     /// Whether it counts in `prompts`, `answers` or `tool_calls` (each by its kind). Of the several
     /// lines of one model message only the first counts; a row already seen never counts again.

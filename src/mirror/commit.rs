@@ -228,6 +228,8 @@ fn advance(batch: &Batch) -> files::Advance {
 /// Facts of one session being folded: its row id, its facts, rows of the current object so far.
 struct Open {
     session: i64,
+    /// Other files tell of it too, and so far not of the same.
+    compare: bool,
     facts: Facts,
 }
 
@@ -282,6 +284,7 @@ impl Writer<'_> {
                 fresh = ingest::add_message(self.tx, &new)?;
                 changed.rows += u64::from(fresh);
                 nth += 1;
+                self.compare(open, new.native)?;
             }
             self.spend(open.session, record);
             open.facts.fold(record, now_ms, fresh);
@@ -329,7 +332,19 @@ impl Writer<'_> {
         let (agent, root) = (self.batch.agent.word(), self.batch.root_id);
         let session = ingest::session(self.tx, self.host, agent, &key_of(own, of), root)?;
         let facts = ingest::load_facts(self.tx, self.generation, session)?;
-        Ok(Open { session, facts })
+        let compare = !facts.repeats && ingest::has_others(self.tx, self.generation, session)?;
+        Ok(Open { session, compare, facts })
+    }
+
+    /// Notes the first message that another file tells of too: only then a merge has to count rows.
+    fn compare(&self, open: &mut Open, native: Option<i64>) -> store::Result<()> {
+        if let Some(native) = native.filter(|_| open.compare)
+            && ingest::stands_elsewhere(self.tx, self.generation, open.session, native)?
+        {
+            open.facts.repeats = true;
+            open.compare = false;
+        }
+        Ok(())
     }
 
     /// Keeps the tokens of a key: of each counter the most.

@@ -64,19 +64,29 @@ pub struct State {
 
 /// The object at hand: its stamps, its place, and where its records go.
 struct Entry<'o> {
-    /// Its own stamp; ms. A bare item inherits one.
+    /// Its moment: its own stamp, or the one that a bare item inherits; ms.
     at_ms: Option<i64>,
+    /// The stamp on its line; ms.
+    own_ms: Option<i64>,
     /// The stamp of its row: its own, else the last one before it; ms.
     row_ms: Option<i64>,
     /// Offset in the file, bytes.
     offset: u64,
     /// Position in a paginated rollout; absent in the older eras.
     ordinal: Option<u64>,
+    /// What names it, where it has an id of its own.
+    named: Option<Named>,
     /// It is what a compaction made, and no answer to anybody.
     summary: bool,
     /// Length of the line, if it was too long to be read whole; bytes.
     oversized: Option<u64>,
     out: &'o mut Vec<Record>,
+}
+
+/// The id of an item, and the turn in which it is one.
+struct Named {
+    id: String,
+    turn: Option<String>,
 }
 
 impl Entry<'_> {
@@ -98,7 +108,24 @@ impl Entry<'_> {
     }
 
     fn call_row(&mut self, message: Message) {
-        self.say_at(self.row_ms, What::Message(message));
+        let native = self.native(&message);
+        self.say_at(self.row_ms, What::Message(Message { native, ..message }));
+    }
+
+    /// What makes a row one however often it is written: its id within its turn, since a provider
+    /// may use an id again; without an id its moment and its words. A bare line has neither.
+    fn native(&self, message: &Message) -> Option<String> {
+        let (kind, text) = (message.kind.word(), &message.text);
+        let side = match message.source {
+            MessageSource::Primary => "p",
+            MessageSource::Fallback => "f",
+        };
+        let at_ms = self.own_ms;
+        match &self.named {
+            Some(Named { id, turn: Some(turn) }) => Some(format!("{kind}\0{side}\0{turn}\0{id}")),
+            Some(Named { id, turn: None }) => at_ms.map(|at| format!("{kind}\0{side}\0{at}\0{id}")),
+            None => at_ms.map(|at| format!("{kind}\0{side}\0{at}\0\0{text}")),
+        }
     }
 
     /// A type that this version does not know, with the record type around it.
@@ -110,6 +137,14 @@ impl Entry<'_> {
             (around, None) => around.to_owned(),
             (around, Some(inner)) => format!("{around}/{inner}"),
         }));
+    }
+}
+
+impl State {
+    /// The id of the item at hand, in the turn that is named or in the last one that began.
+    fn name(&self, id: Option<Value<'_>>, turn: Option<String>, entry: &mut Entry<'_>) {
+        let turn = turn.or_else(|| self.turns.newest());
+        entry.named = capped(id, ID_CHARS).map(|id| Named { id, turn });
     }
 }
 
@@ -200,9 +235,11 @@ impl State {
         self.stamp_ms = stamp.or(self.stamp_ms);
         let mut entry = Entry {
             at_ms: stamp,
+            own_ms: stamp,
             row_ms: self.stamp_ms,
             offset: span.offset,
             ordinal: envelope.ordinal.and_then(Value::uint),
+            named: None,
             summary: envelope.is_summary(),
             oversized: envelope.oversized.and_then(Value::uint),
             out,

@@ -140,6 +140,9 @@ pub struct Facts {
     /// What goes on behind the conversation.
     #[serde(skip_serializing_if = "Behind::is_empty")]
     pub background: Behind,
+    /// A message of it stands in another file of the session too; not in a merge.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub repeats: bool,
     /// What was known before each of the last turns; not in a merge.
     #[serde(skip_serializing_if = "Past::is_empty")]
     pub past: Past,

@@ -114,6 +114,21 @@ pub fn add_message(tx: &Tx<'_>, new: &NewMessage<'_>) -> Result<bool> {
     Ok(changed == 1)
 }
 
+/// Whether other generations tell of this session too.
+pub fn has_others(tx: &Tx<'_>, generation: i64, session: i64) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM facts WHERE session_id = ?1 AND generation <> ?2)";
+    Ok(tx.0.prepare_cached(sql)?.query_row([session, generation], |row| row.get(0))?)
+}
+
+/// Whether a message with that native id stands in another live generation of the session.
+pub fn stands_elsewhere(tx: &Tx<'_>, generation: i64, session: i64, native: i64) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM messages m INDEXED BY messages_native
+            JOIN source_files g ON g.id = m.id >> 40 AND g.live = 1
+        WHERE m.session_id = ?1 AND m.native = ?2 AND g.id <> ?3)";
+    let mut statement = tx.0.prepare_cached(sql)?;
+    Ok(statement.query_row([session, native, generation], |row| row.get(0))?)
+}
+
 /// Keeps tokens under their key: the maximum of each counter.
 pub fn add_usage(tx: &Tx<'_>, generation: i64, session: i64, key: i64, used: Tokens) -> Result<()> {
     tx.0.prepare_cached(

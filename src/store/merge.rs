@@ -4,6 +4,8 @@
 //! It depends on what the store holds and on nothing else, so the order in which files were read
 //! cannot show.
 
+use std::collections::HashSet;
+
 use rusqlite::{OptionalExtension, params};
 
 use super::ingest::{FIRST_HOLDER, HOLDERS};
@@ -56,12 +58,12 @@ pub fn merge(tx: &Tx<'_>, session: i64) -> Result<Merged> {
         generations.iter().map(|generation| generation.root).next_back().unwrap_or(held.root);
     let live: Vec<i64> = generations.iter().map(|generation| generation.id).collect();
     let parts: Vec<Part> = generations.into_iter().map(|generation| generation.part).collect();
-    let several = parts.len() > 1;
+    let repeated = parts.iter().any(|part| part.facts.repeats).then(|| Chosen::of(&live, &parts));
     let Some(mut merged) = facts::merge(parts, &titles(tx, &held)?) else {
         return bury(tx, session, &held);
     };
-    if several {
-        distinct_counts(tx, session, &live, &mut merged)?;
+    if let Some(chosen) = repeated {
+        distinct_counts(tx, session, &chosen, &mut merged)?;
     }
     if !held.parent.is_empty()
         && let Some(word) = returns::newest(tx, &held.agent, &held.native, &held.parent)?
@@ -167,38 +169,52 @@ fn titles(tx: &Tx<'_>, held: &Held) -> Result<Vec<TitleRow>> {
     Ok(found)
 }
 
-/// Counts of a session whose generations may repeat each other (a Claude transcript copied to
-/// another project): each native id once.
-fn distinct_counts(tx: &Tx<'_>, session: i64, live: &[i64], merged: &mut Facts) -> Result<()> {
-    let named: bool =
-        tx.0.prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM messages INDEXED BY messages_native
-                 WHERE session_id = ?1 AND native IS NOT NULL)",
-        )?
-        .query_row([session], |row| row.get(0))?;
-    if !named {
-        return Ok(());
+/// Which side of a generation counts, for prompts, answers and calls: 1 the fallback.
+struct Chosen {
+    generation: i64,
+    fallback: [bool; 3],
+}
+
+impl Chosen {
+    fn of(live: &[i64], parts: &[Part]) -> Vec<Self> {
+        let side = |counts: Counts| counts.primary == 0;
+        live.iter()
+            .zip(parts)
+            .map(|(generation, Part { facts, .. })| Self {
+                generation: *generation,
+                fallback: [side(facts.prompts), side(facts.answers), side(facts.tool_calls)],
+            })
+            .collect()
     }
-    let list: Vec<String> = live.iter().map(ToString::to_string).collect();
-    let sql = format!(
-        "SELECT kind, count(DISTINCT native) FROM messages
-         WHERE session_id = ?1 AND native IS NOT NULL AND counted = 1 AND fallback = 0
-             AND id >> 40 IN ({}) GROUP BY kind",
-        list.join(",")
-    );
-    let mut statement = tx.0.prepare(&sql)?;
-    let mut rows = statement.query([session])?;
-    while let Some(row) = rows.next()? {
-        let word: String = row.get(0)?;
-        let count: i64 = row.get(1)?;
-        let counts = Counts { primary: count.cast_unsigned(), fallback: 0 };
-        match word.as_str() {
-            "prompt" => merged.prompts = counts,
-            "answer" => merged.answers = counts,
-            "tool_call" => merged.tool_calls = counts,
-            _ => {}
+}
+
+/// Counts of a session whose generations repeat each other (a transcript copied to another place):
+/// each native id once. By generation, since a row without a native id is in no index.
+fn distinct_counts(tx: &Tx<'_>, session: i64, chosen: &[Chosen], merged: &mut Facts) -> Result<()> {
+    let mut seen = HashSet::new();
+    let mut counts = [0_u64; 3];
+    let mut statement = tx.0.prepare_cached(
+        "SELECT kind, native, fallback FROM messages
+         WHERE id >= ?1 << 40 AND id < (?1 + 1) << 40 AND session_id = ?2 AND counted = 1",
+    )?;
+    for Chosen { generation, fallback: sides } in chosen {
+        let mut rows = statement.query([*generation, session])?;
+        while let Some(row) = rows.next()? {
+            let (word, native): (String, Option<i64>) = (row.get(0)?, row.get(1)?);
+            let fallback: bool = row.get(2)?;
+            let kind = ["prompt", "answer", "tool_call"].iter().position(|kind| *kind == word);
+            let Some(kind) = kind.filter(|kind| sides.get(*kind) == Some(&fallback)) else {
+                continue;
+            };
+            if let Some(count) = counts.get_mut(kind)
+                && native.is_none_or(|native| seen.insert((kind, native)))
+            {
+                *count += 1;
+            }
         }
     }
+    let [prompts, answers, calls] = counts.map(|primary| Counts { primary, fallback: 0 });
+    (merged.prompts, merged.answers, merged.tool_calls) = (prompts, answers, calls);
     Ok(())
 }
 

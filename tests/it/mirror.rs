@@ -255,6 +255,64 @@ fn one_session_in_two_folders_counts_each_record_once() {
     assert!(both.contains(r#""output":15"#), "tokens of a key count once: {both}");
 }
 
+/// The counts of the only session, and how many of its files tell what another has told.
+fn told(bed: &Home) -> (String, String) {
+    let body = |what: &str| format!("json_extract(facts, '$.{what}')");
+    let [prompts, answers, calls] = ["prompts", "answers", "tool_calls"].map(body);
+    let counts = bed.query(&format!("SELECT {prompts}, {answers}, {calls} FROM sessions"));
+    let repeats = bed.query("SELECT count(*) FROM facts WHERE json_extract(body, '$.repeats')");
+    (counts, repeats)
+}
+
+#[test]
+fn two_rollouts_of_a_thread_that_repeat_each_other_count_each_record_once() {
+    let more = r#"{"timestamp":"2026-11-30T08:12:00.000Z","type":"event_msg","payload":{"type":"user_message","message":"More","images":[]}}"#;
+    let longer = [&codex_text()[..], more.as_bytes(), b"\n"].concat();
+    let later = CODEX.replace("rollout-2026-11-30T08-10-00", "rollout-2026-11-30T09-10-00");
+    for (first, second) in [(CODEX, later.as_str()), (later.as_str(), CODEX)] {
+        let bed = Home::new();
+        bed.put(first, &codex_text());
+        bed.pass();
+        bed.put(second, &longer);
+        bed.pass();
+        let once =
+            r#"{"primary":2,"fallback":0}|{"primary":1,"fallback":0}|{"primary":1,"fallback":0}"#;
+        assert_eq!(told(&bed), (format!("{once}\n"), "1\n".to_owned()));
+    }
+}
+
+#[test]
+fn what_only_the_models_side_tells_counts_once_too() {
+    let only = String::from_utf8(codex_text()).unwrap().replace(
+        r#""type":"event_msg","payload":{"type":"agent_message","message":"Table added."}"#,
+        r#""type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Table added."}]}"#,
+    );
+    let bed = Home::new();
+    bed.put(CODEX, only.as_bytes());
+    bed.put(&CODEX.replace("T08-10-00", "T09-10-00"), only.as_bytes());
+    bed.pass();
+    let once =
+        r#"{"primary":1,"fallback":0}|{"primary":1,"fallback":0}|{"primary":1,"fallback":0}"#;
+    assert_eq!(told(&bed).0, format!("{once}\n"));
+}
+
+#[test]
+fn a_rollout_that_goes_on_with_another_is_added_without_a_look_at_its_rows() {
+    let bed = Home::new();
+    bed.put(CODEX, &codex_text());
+    let goes_on = String::from_utf8(codex_text()).unwrap();
+    let goes_on = goes_on.replace("01a22b80-efc0-7b2f-8dc8-e6f315882441", "turn-2");
+    let goes_on = goes_on.replace("T08:1", "T09:1");
+    bed.put(
+        &CODEX.replace(".jsonl", "_01a22b9c-6700-7ab9-9c7e-edde36149b1f.jsonl"),
+        goes_on.as_bytes(),
+    );
+    bed.pass();
+    let twice =
+        r#"{"primary":2,"fallback":0}|{"primary":2,"fallback":0}|{"primary":2,"fallback":0}"#;
+    assert_eq!(told(&bed), (format!("{twice}\n"), "0\n".to_owned()));
+}
+
 #[test]
 fn a_rollout_and_its_copies_count_once_whichever_is_read_first() {
     let rollout = codex_text();

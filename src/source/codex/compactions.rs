@@ -38,10 +38,13 @@ struct Held {
 
 /// What is carried of the newest compaction.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct Compactions {
     /// Who has told of it so far; each at most once.
     seen: Vec<Witness>,
     held: Option<Held>,
+    /// When each was last written; the same one at the same moment is written twice. ms.
+    written: Vec<(Witness, i64)>,
 }
 
 /// When a compaction ran by its item's account; ms.
@@ -81,6 +84,17 @@ impl Compactions {
         }
     }
 
+    /// Whether this very record has been read; of each kind the last one is remembered.
+    fn is_written(&mut self, witness: Witness, at_ms: Option<i64>) -> bool {
+        let Some(record) = at_ms.map(|at| (witness, at)) else { return false };
+        if self.written.contains(&record) {
+            return true;
+        }
+        self.written.retain(|(other, _)| *other != witness);
+        self.written.push(record);
+        false
+    }
+
     fn is_same(&self, witness: Witness) -> bool {
         !self.seen.is_empty() && !self.seen.contains(&witness)
     }
@@ -112,6 +126,9 @@ impl State {
         text: Option<String>,
         entry: &mut Entry<'_>,
     ) {
+        if self.compactions.is_written(witness, entry.at_ms) {
+            return;
+        }
         if self.compactions.is_same(witness) {
             return self.compactions.confirm(witness, times, entry);
         }

@@ -214,7 +214,8 @@ impl State {
             }
             return;
         };
-        let [kind, content, words] = item.pick(["type", "content", "text"]);
+        let [kind, content, words, id] = item.pick(["type", "content", "text", "id"]);
+        self.name(id, event.turn(), entry);
         match word(kind) {
             "UserMessage" => {
                 self.prompt_event(Preview::content(content, Human::Event), entry);

@@ -88,6 +88,7 @@ impl State {
     pub(super) fn response_item(&mut self, payload: Value<'_>, entry: &mut Entry<'_>) {
         entry.say(What::Activity);
         let item = Item::read(payload);
+        self.name(item.id.filter(|id| !id.is_null()).or(item.call_id), None, entry);
         match sort(word(item.kind)) {
             Some(Sort::Message) => self.message_item(&item, entry),
             Some(Sort::Mail) => {

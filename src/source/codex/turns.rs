@@ -60,6 +60,8 @@ pub(super) struct Start {
 #[serde(default)]
 pub(super) struct Turns {
     open: Vec<Open>,
+    /// The turn that began last, under way or not.
+    newest: Option<String>,
     /// The file has task events.
     tasks: bool,
     /// A prompt that came before the start of its turn.
@@ -94,6 +96,7 @@ impl Turns {
         let Start { id, at_ms, by, planning } = start;
         let mut prompt = std::mem::take(&mut self.early_prompt);
         let mut began = false;
+        self.newest.clone_from(&id);
         if !self.tasks {
             began = self.open.pop().is_some_and(|turn| turn.prompt);
             prompt |= began;
@@ -153,6 +156,11 @@ impl Turns {
         if !self.tasks && self.calls.is_empty() && self.open.pop().is_some() {
             entry.say(What::Turn(TurnMark::Close(Outcome::Completed)));
         }
+    }
+
+    /// The id of the turn that began last.
+    pub(super) fn newest(&self) -> Option<String> {
+        self.newest.clone()
     }
 
     /// A `Plan` item, which the program makes in plan mode only.

@@ -31,7 +31,8 @@ pub struct TitleRow {
 
 /// A session from its live generations and the titles addressed to it; `None` without a part.
 ///
-/// Counters add up; the caller corrects those of a session whose generations repeat each other.
+/// Counters add up; the caller corrects those of a session whose generations repeat each other
+/// ([`Facts::repeats`]).
 pub fn merge(mut parts: Vec<Part>, titles: &[TitleRow]) -> Option<Facts> {
     let branch = branch(&parts);
     take_back(&mut parts, &branch);
@@ -46,6 +47,7 @@ pub fn merge(mut parts: Vec<Part>, titles: &[TitleRow]) -> Option<Facts> {
     let (title, source) = choose_title(&merged, titles);
     merged.title = title;
     merged.title_source = source;
+    merged.repeats = false;
     merged.past = Past::default();
     merged.base = None;
     Some(merged)

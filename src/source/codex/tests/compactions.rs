@@ -26,6 +26,7 @@ fn the_records_of_one_compaction_count_once(
     let mut tape = Tape { ordinal: paginated.then_some(0), ..Tape::default() };
     tape.meta(&own_id(), &json!({})).start("a").prompt("x");
     for step in steps {
+        tape.second += 1;
         match *step {
             "compacted" => tape.compacted(),
             "world" => tape.line("world_state", &json!({})),
@@ -42,6 +43,21 @@ fn the_records_of_one_compaction_count_once(
     assert_eq!(read.own().compaction.count, want);
     let notes = rows(&read).iter().filter(|(kind, _, _)| *kind == MessageKind::Note).count();
     assert_eq!(notes as u64, want);
+}
+
+#[test]
+fn a_compaction_that_is_written_twice_counts_once() {
+    let mut tape = Tape { ordinal: Some(0), ..Tape::default() };
+    tape.meta(&own_id(), &json!({})).start("a").prompt("x");
+    let first = tape.lines.len();
+    tape.at(20).compacted().estimate(4000);
+    tape.at(21).done(&json!({"type": "ContextCompaction", "id": "k"}));
+    let block = tape.lines[first..].to_vec();
+    tape.lines.extend(block);
+    tape.at(30).answer("go on");
+    assert_eq!(tape.facts().compaction.count, 1);
+    tape.at(40).compacted().done(&json!({"type": "ContextCompaction", "id": "l"})).answer("z");
+    assert_eq!(tape.facts().compaction.count, 2);
 }
 
 #[test]

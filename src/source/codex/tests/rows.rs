@@ -3,6 +3,8 @@
 use rstest::rstest;
 use serde_json::{Value as Json, json};
 
+use super::super::super::Outcome::Completed;
+use super::super::super::Turn::Closed;
 use super::super::super::facts::Counts;
 use super::super::super::testing::hint;
 use super::super::super::{
@@ -234,4 +236,78 @@ fn a_line_too_long_to_read_is_still_a_row(#[case] head: &str, #[case] kind: Opti
     let want: Vec<_> = kind.map(|kind| (kind, "[oversized 98.0 MiB]")).into_iter().collect();
     assert_eq!(rows, want);
     assert!(out.iter().any(|record| record.what == What::Activity));
+}
+
+/// An item with an id, as the program tells it.
+fn told(kind: &str, id: &str, text: &str) -> Json {
+    json!({"type": kind, "id": id, "content": [{"type": "text", "text": text}]})
+}
+
+fn counts(tape: &Tape) -> [u64; 3] {
+    let facts = tape.facts();
+    [facts.prompts.chosen(), facts.answers.chosen(), facts.tool_calls.chosen()]
+}
+
+#[test]
+fn what_is_written_twice_counts_once_also_later_and_behind_its_turn() {
+    let mut tape = Tape::new();
+    tape.at(1).start("a");
+    let first = tape.lines.len();
+    tape.done(&told("UserMessage", "u", "do it")).done(&told("AgentMessage", "m", "done"));
+    tape.item(&json!({"type": "function_call", "id": "f", "call_id": "c", "name": "x"}));
+    tape.item(&json!({"type": "function_call_output", "id": "o", "call_id": "c", "output": "y"}));
+    let block = tape.lines[first..].to_vec();
+    assert_eq!(counts(&tape), [1, 1, 1]);
+    tape.at(2).complete("a");
+    tape.lines.extend(block.iter().map(|line| line.replace(&iso(1), &iso(3))));
+    assert_eq!(counts(&tape), [1, 1, 1]);
+    let read = tape.read();
+    assert_eq!((read.own().turn, read.own().last_turn), (Closed, Some(Completed)));
+}
+
+#[test]
+fn records_without_ids_are_the_same_at_the_same_moment() {
+    let mut tape = Tape::new();
+    tape.at(1).start("a").event("user_message", &json!({"message": "go"}));
+    tape.event("agent_message", &json!({"message": "ok"}));
+    let block = tape.lines[2..].to_vec();
+    tape.lines.extend(block);
+    assert_eq!(counts(&tape), [1, 1, 0]);
+    tape.at(2).event("user_message", &json!({"message": "go"}));
+    tape.event("agent_message", &json!({"message": "ok"}));
+    assert_eq!(counts(&tape), [2, 2, 0], "said again is another");
+}
+
+#[test]
+fn an_id_used_again_in_another_turn_is_another() {
+    let mut tape = Tape::new();
+    for turn in ["a", "b"] {
+        tape.at(1).start(turn);
+        let done = |item: Json| json!({"turn_id": turn, "item": item});
+        tape.event("item_completed", &done(told("UserMessage", "u", "do it")));
+        tape.call("call_1").output("call_1");
+        tape.event("item_completed", &done(told("AgentMessage", "m", "done"))).complete(turn);
+    }
+    assert_eq!(counts(&tape), [2, 2, 2]);
+}
+
+#[test]
+fn bare_lines_without_stamps_and_ids_all_count() {
+    let mut tape = Tape::default();
+    tape.raw(&format!(r#"{{"id":"b-1","timestamp":"{}","instructions":null}}"#, iso(3)));
+    for _ in 0..2 {
+        tape.raw(&message("user", "input_text", "yes").to_string());
+        tape.raw(&message("assistant", "output_text", "ok").to_string());
+    }
+    assert_eq!(counts(&tape), [2, 2, 0]);
+}
+
+#[test]
+fn both_tellings_of_a_thing_keep_their_row() {
+    let mut tape = Tape::new();
+    tape.start("a").item(&json!({"type": "message", "id": "m", "role": "assistant",
+        "content": [{"type": "output_text", "text": "done"}]}));
+    tape.done(&told("AgentMessage", "m", "done"));
+    let facts = tape.facts();
+    assert_eq!(facts.answers, Counts { primary: 1, fallback: 1 });
 }
