@@ -15,6 +15,7 @@
 //!   pass;
 
 pub mod attempt;
+mod clocks;
 pub mod commands;
 pub mod deliver;
 pub mod doctor;

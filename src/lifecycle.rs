@@ -382,3 +382,16 @@ pub fn sign_of_life_ms(
         None => last_activity_ms,
     }
 }
+
+/// A moment of activity as it is judged at `now_ms`: never ahead of it. Of a session whose newest
+/// stamp lay ahead of the clock the anchor stands in for that stamp ([`sign_of_life_ms`]), and for
+/// all that is stamped after the anchor.
+pub fn judged_ms(
+    written_ms: i64,
+    last_activity_ms: i64,
+    (stored_ms, anchored_ms): (Option<i64>, Option<i64>),
+    now_ms: i64,
+) -> i64 {
+    let anchor = stored_ms.filter(|_| anchored_ms == Some(last_activity_ms));
+    written_ms.min(anchor.unwrap_or(now_ms)).min(now_ms)
+}

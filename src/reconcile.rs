@@ -9,18 +9,18 @@
 mod clock;
 mod plan;
 
-pub use clock::{ClockCheck, ClockLook, ClockWarning, Reading};
+pub use clock::{ClockCheck, ClockLook, ClockWarning, Reading, Step};
 
 use std::collections::{HashMap, HashSet};
 
 use crate::lifecycle::apply::{Outcome, Request, apply};
-use crate::lifecycle::decide::{Known, decide};
+use crate::lifecycle::decide::{Known, Rule, decide};
 use crate::lifecycle::known::{Process, known};
 use crate::lifecycle::policy::{EdgeKind, reconciler};
-use crate::lifecycle::{Actor, Entity, Status, Windows};
+use crate::lifecycle::{Actor, Entity, Status, Windows, migrate};
 use crate::store::evidence::{self, Evidence};
 use crate::store::sessions::{self, Note, SessionRow};
-use crate::store::{Result, Store, StoreError, Tx};
+use crate::store::{Result, Store, StoreError, Tx, files, meta};
 use plan::{Anchor, Hop, Plan, Silence};
 
 /// A sign of life that follows another is noted this often, or four times in a live window, ms.
@@ -34,6 +34,9 @@ pub struct Look {
     pub unobserved: HashSet<i64>,
     /// The clock has jumped: no terminal write by silence.
     pub hold_silence: bool,
+    /// The clock seems to be behind: what is stamped ahead of it is not admitted yet, for a wrong
+    /// epoch would make news of all history.
+    pub hold_ahead: bool,
     /// What is known of the processes of sessions, by row id; a row that one holds is due.
     pub processes: HashMap<i64, Process>,
 }
@@ -77,6 +80,8 @@ pub struct Pass {
     pub held: u64,
     /// Sessions whose stamp lay ahead of the clock.
     pub anchored: u64,
+    /// Sessions that are not admitted before the clock is trusted.
+    pub ahead: u64,
     /// Rows that were not what was read; they stay due.
     pub conflicts: u64,
     /// Moves that the policy refused; they stay due.
@@ -110,6 +115,7 @@ impl Pass {
         self.unobserved += more.unobserved;
         self.held += more.held;
         self.anchored += more.anchored;
+        self.ahead += more.ahead;
         self.conflicts += more.conflicts;
         self.rejected += more.rejected;
         self.moved.extend(more.moved);
@@ -152,6 +158,21 @@ pub fn tick(
         pass.add(part);
     }
     Ok(pass)
+}
+
+/// Takes in that the clock was set: what is kept in its time is kept in the new one.
+///
+/// Silence is time that passed, so each live session goes on as silent as it was, and is decided on
+/// again at once; only where its stamp was ahead of the old clock and is not of the new one, that
+/// stamp has the word again. What the wrong clock ended in a future that is not, is taken back.
+pub fn take_step(store: &mut Store, windows: Windows, step: Step) -> Result<u64> {
+    let (old_ms, now_ms) = (step.old_ms(), step.now_ms);
+    store.write(|tx| {
+        meta::set_clock_stepped(tx, now_ms)?;
+        files::shift_epochs(tx, (step.since_ms, old_ms), step.by_ms)?;
+        sessions::shift_signs(tx, (old_ms, now_ms), step.by_ms)
+    })?;
+    if step.by_ms < 0 { migrate::take_back_ahead(store, windows, now_ms) } else { Ok(0) }
 }
 
 /// When time alone makes the next session due, of those not due already at `after_ms`, the moment
@@ -203,13 +224,17 @@ fn judge(
 ) -> Result<Pass> {
     let id = row.id;
     let process = moment.look.processes.get(&id).copied().unwrap_or_default();
-    let Some(mut known) = known(row, evidence, process) else {
+    let Some(mut known) = known(row, evidence, process, moment.now_ms) else {
         // No stamp at all: no session, until its mirror finds one.
         if row.dirty {
             sessions::set_aside(tx, id)?;
         }
         return Ok(Pass::default());
     };
+    let ahead = row.last_activity_ms.is_some_and(|at| at > moment.now_ms);
+    if moment.look.hold_ahead && ahead && row.status.is_none() {
+        return Ok(Pass { ahead: 1, ..Pass::default() });
+    }
     let mut pass = Pass { checked: 1, ..Pass::default() };
     if row.facts_unreadable {
         pass.facts_unreadable.push(id);
@@ -237,7 +262,7 @@ fn walk(
 ) -> Result<bool> {
     let (mut status, mut version) = (row.status, row.version);
     for hop in &plan.hops {
-        let request = request(row, actor, hop, (status, version), moment.now_ms);
+        let request = request(row, actor, hop, (status, version), moment);
         let command = request.check().map_err(|why| StoreError::Value(why.to_string()))?;
         match apply(tx, &command)? {
             Outcome::Applied { transition_id, version: next, kind } => {
@@ -265,7 +290,7 @@ fn request(
     actor: &Actor,
     hop: &Hop,
     (expected_status, expected_version): (Option<Status>, i64),
-    now_ms: i64,
+    moment: &Moment<'_>,
 ) -> Request {
     Request {
         entity: Entity::session(row.id),
@@ -280,7 +305,8 @@ fn request(
         actor: actor.clone(),
         end: hop.end,
         override_by: hop.taken_back.as_ref().map(|taken| taken.on_account_of(actor)),
-        now_ms,
+        windows: (hop.rule == Rule::Silence).then_some(moment.windows),
+        now_ms: moment.now_ms,
     }
 }
 
@@ -293,7 +319,7 @@ fn take_note(
     anchor: Anchor,
     plan: &Plan,
 ) -> Result<()> {
-    let apart = known.sign_of_life_ms != known.last_activity_ms;
+    let apart = Some(known.sign_of_life_ms) != row.last_activity_ms;
     let note = Note {
         deadline_ms: plan.deadline_ms,
         checked_ms: moment.now_ms,

@@ -242,6 +242,15 @@ fn set_windows_to(setting: &Setting, wanted: Windows) -> anyhow::Result<Exit> {
     let mut store = Store::open(&setting.config.db, BUSY, setting.clock.now_ms())?;
     windows::set_windows(&mut store, wanted)?;
     complain("the windows are changed; processes that run with others must be started again");
+    let now_ms = setting.clock.now_ms();
+    let early = store.read(|tx| migrate::count(tx, wanted, now_ms))?;
+    if early > 0 {
+        let sessions = if early == 1 { "session was" } else { "sessions were" };
+        complain(&format!(
+            "{early} {sessions} completed by silence under other windows, and these would not have\n\
+            hint: `lullwatch migrate` makes them idle again"
+        ));
+    }
     Ok(Exit::Fine)
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::Setting;
+use super::clocks::Clocks;
 use super::lock::WriterLock;
 use super::log;
 use super::probe::{Probe, Probed, Reach};
@@ -22,9 +23,9 @@ use crate::lifecycle::Windows;
 use crate::lifecycle::windows::{Asked, windows_for};
 use crate::mirror::discover::RootState;
 use crate::mirror::{Backlog, Extent, Glance, Limits, Mirror, Scanned};
-use crate::reconcile::{self, ClockCheck, ClockWarning, Look, Options, Pass, Reading};
+use crate::reconcile::{self, Look, Options, Pass};
 use crate::snapshot;
-use crate::store::{self, Store, StoreError, files, findings, meta};
+use crate::store::{self, Store, StoreError, files, findings};
 
 /// Processes are looked at again this often while there is anything to see, ms …
 const PROBE_MS: i64 = 2_000;
@@ -46,10 +47,10 @@ pub struct Engine {
     lock: WriterLock,
     windows: Windows,
     clock: Clock,
-    clocks: ClockCheck,
+    clocks: Clocks,
     scanned: Scanned,
-    hold_silence: bool,
-    clock_warning: Option<String>,
+    /// Sessions that wait until the clock is trusted.
+    ahead: u64,
     probe: Probe,
     /// What the last look at processes came to.
     probed: Probed,
@@ -95,10 +96,9 @@ impl Engine {
             lock,
             windows,
             clock: setting.clock,
-            clocks: ClockCheck::default(),
+            clocks: Clocks::new(setting.clock),
             scanned: Scanned::default(),
-            hold_silence: false,
-            clock_warning: None,
+            ahead: 0,
             probe,
             probed: Probed::default(),
             probed_ms: None,
@@ -125,23 +125,27 @@ impl Engine {
     pub fn scan(&mut self) -> store::Result<Vec<PathBuf>> {
         self.guard()?;
         let clock = self.clock;
-        let reading = Reading {
-            wall_ms: clock.now_ms(),
-            boot_ms: clock.boot_ms(),
-            awake_ms: clock.awake_ms(),
-        };
-        let look = self.clocks.observe(reading, self.windows);
-        self.hold_silence = look.hold_silence;
-        self.clock_warning = look.warning.map(ClockWarning::phrase);
-        if let Some(ClockWarning::Step(_)) = look.warning {
-            self.store.write(|tx| meta::set_clock_stepped(tx, clock.now_ms()))?;
-        }
-        self.scanned = self.mirror.scan(&mut self.store, reading.wall_ms)?;
-        self.scanned_ms = Some(reading.wall_ms);
+        self.read_clocks()?;
+        let now_ms = clock.now_ms();
+        self.scanned = self.mirror.scan(&mut self.store, now_ms)?;
+        self.scanned_ms = Some(now_ms);
+        self.clocks.compare_with_files(self.mirror.newest_change_ms(), self.windows);
         self.scanned_anew = true;
         self.probe_at = 0;
         self.beat();
         Ok(self.scanned.grown.clone())
+    }
+
+    /// Compares the clocks, and takes in what has happened to them since.
+    fn read_clocks(&mut self) -> store::Result<()> {
+        if let Some(step) = self.clocks.read(&mut self.store, self.windows)? {
+            let back = reconcile::take_step(&mut self.store, self.windows, step)?;
+            self.mirror.shift_epochs(step.since_ms, step.old_ms(), step.by_ms);
+            self.clocks.taken(step);
+            log::note(&format!("the clock was set; {back} ends by silence taken back"));
+            self.clocks.read(&mut self.store, self.windows)?;
+        }
+        Ok(())
     }
 
     /// Reads a bounded part; false when everything has been read.
@@ -161,6 +165,7 @@ impl Engine {
     /// have been read, and on runs.
     pub fn reconcile(&mut self) -> store::Result<Pass> {
         self.guard()?;
+        self.read_clocks()?;
         let read_ms = if self.backlog().files == 0 { self.scanned_ms } else { None };
         self.runs.before(&mut self.store, self.clock, read_ms)?;
         let now_ms = self.clock.now_ms();
@@ -174,11 +179,13 @@ impl Engine {
         }
         let look = Look {
             unobserved: self.mirror.unobserved(&mut self.store)?,
-            hold_silence: self.hold_silence,
+            hold_silence: self.clocks.hold_silence(),
+            hold_ahead: self.clocks.hold_ahead(),
             processes: self.probed.processes.clone(),
         };
         let mut pass =
             reconcile::tick(&mut self.store, &look, self.windows, now_ms, Options::default())?;
+        self.ahead = pass.ahead;
         let looked_ms = self.probed_ms.unwrap_or(i64::MIN);
         pass.runs = self.runs.after(&mut self.store, looked_ms, now_ms)?;
         self.judged_ms = now_ms;
@@ -307,7 +314,9 @@ impl Engine {
             mirror: snapshot::Mirror {
                 writer: true,
                 backlog_bytes: backlog.bytes,
-                complete: backlog.files == 0 && self.mirror.blind().next().is_none(),
+                complete: backlog.files == 0
+                    && self.ahead == 0
+                    && self.mirror.blind().next().is_none(),
                 warnings,
                 roots: self.roots(),
                 ..snapshot::Mirror::default()
@@ -342,7 +351,7 @@ impl Engine {
     /// Each a sentence that says what is wrong and where.
     fn warnings(&mut self) -> store::Result<Vec<String>> {
         let mut warnings = self.scanned.warnings.clone();
-        warnings.extend(self.clock_warning.clone());
+        warnings.extend(self.clocks.warnings());
         warnings.extend(self.probe.warnings());
         let missing = self.mirror.roots().filter(|(_, state)| *state == RootState::Missing);
         let gone: Vec<PathBuf> = missing

@@ -8,7 +8,7 @@
 //! Row, history and audit are written in the caller's transaction: all of it, or nothing.
 
 use super::policy::{Asked, Edge, EdgeKind, Refusal, judge, reason};
-use super::{Actor, Basis, EndStamp, Entity, EntityType, Status};
+use super::{Actor, Basis, EndStamp, Entity, EntityType, Status, Windows};
 use crate::store::ledger::{self, Details, NewEvent};
 use crate::store::transitions::{self, Current, NewTransition, StatusWrite};
 use crate::store::{Result, StoreError, Tx};
@@ -40,6 +40,8 @@ pub struct Request {
     pub end: Option<EndStamp>,
     /// What takes a terminal status back.
     pub override_by: Option<Override>,
+    /// The windows that decided, of a verdict by silence.
+    pub windows: Option<Windows>,
     /// Now, ms.
     pub now_ms: i64,
 }
@@ -291,7 +293,7 @@ fn write(
             created_ms: request.now_ms,
             ended_ms: request.end.map(|end| end.at_ms),
             origin: "mirror",
-            metadata: "{}",
+            metadata: &transitions::metadata(request.windows),
         },
     )?;
     transitions::set_transition(tx, request.entity, transition_id)?;

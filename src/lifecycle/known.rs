@@ -2,8 +2,8 @@
 
 use super::decide::{End, Holder, Known};
 use super::presence::told;
-use super::sign_of_life_ms;
 use super::work::WORKING_MAX_MS;
+use super::{judged_ms, sign_of_life_ms};
 use crate::store::evidence::Evidence;
 use crate::store::sessions::SessionRow;
 
@@ -16,18 +16,26 @@ pub struct Process {
     pub working_ms: Option<i64>,
 }
 
-/// What is known of a session; `None` if it has no clock, and so is no session.
-pub fn known(row: &SessionRow, evidence: &[Evidence], process: Process) -> Option<Known> {
-    let last_activity_ms = row.last_activity_ms?;
-    let stored = sign_of_life_ms(last_activity_ms, row.sign_of_life_ms, row.anchored_ms);
+/// What is known of a session at `now_ms`; `None` if it has no clock, and so is no session.
+pub fn known(
+    row: &SessionRow,
+    evidence: &[Evidence],
+    process: Process,
+    now_ms: i64,
+) -> Option<Known> {
+    let written_ms = row.last_activity_ms?;
+    let stored = sign_of_life_ms(written_ms, row.sign_of_life_ms, row.anchored_ms);
+    let noted = (row.sign_of_life_ms, row.anchored_ms);
+    let judged = |at_ms: i64| judged_ms(at_ms, written_ms, noted, now_ms);
+    let last_activity_ms = judged(written_ms);
     let believed = last_activity_ms.saturating_add(WORKING_MAX_MS);
     let working = process.working_ms.map_or(stored, |at| at.min(believed));
     let marker = row.marker.map(|(ending, at_ms)| End { ending, at_ms, observed_ms: None });
     let observed = evidence.iter().filter_map(observed_end);
     Some(Known {
         last_activity_ms,
-        own_activity_ms: row.own_clock_ms,
-        child_activity_ms: row.child_activity_ms,
+        own_activity_ms: row.own_clock_ms.map(judged),
+        child_activity_ms: row.child_activity_ms.map(judged),
         sign_of_life_ms: stored.max(working),
         ends: marker.into_iter().chain(observed).collect(),
         holder: process.holder,
@@ -49,6 +57,8 @@ mod tests {
     use super::*;
     use crate::lifecycle::Ending;
     use crate::store::sessions::SessionRow;
+
+    const NOW: i64 = i64::MAX;
 
     fn row() -> SessionRow {
         SessionRow {
@@ -94,14 +104,14 @@ mod tests {
     #[test]
     fn without_a_clock_there_is_no_session() {
         let row = SessionRow { last_activity_ms: None, ..row() };
-        assert_eq!(known(&row, &[], Process::default()), None);
+        assert_eq!(known(&row, &[], Process::default(), NOW), None);
     }
 
     #[test]
     fn a_working_process_is_believed_for_twelve_hours() {
         let at = |working: i64| {
             let process = Process { holder: Holder::Unknown, working_ms: Some(working) };
-            known(&row(), &[], process).unwrap().sign_of_life_ms
+            known(&row(), &[], process, NOW).unwrap().sign_of_life_ms
         };
         assert_eq!(at(500), 1_000);
         assert_eq!(at(5_000), 5_000);
@@ -111,9 +121,9 @@ mod tests {
     #[test]
     fn an_anchor_stands_in_for_the_stamp_it_names_and_for_no_other() {
         let anchored = SessionRow { sign_of_life_ms: Some(400), anchored_ms: Some(1_000), ..row() };
-        assert_eq!(known(&anchored, &[], Process::default()).unwrap().sign_of_life_ms, 400);
+        assert_eq!(known(&anchored, &[], Process::default(), NOW).unwrap().sign_of_life_ms, 400);
         let newer = SessionRow { last_activity_ms: Some(1_001), ..anchored };
-        assert_eq!(known(&newer, &[], Process::default()).unwrap().sign_of_life_ms, 1_001);
+        assert_eq!(known(&newer, &[], Process::default(), NOW).unwrap().sign_of_life_ms, 1_001);
     }
 
     #[test]
@@ -127,7 +137,7 @@ mod tests {
             observation("hook", "SessionEnd", Some(3_000)),
             observation("weather", "gone", Some(3_000)),
         ];
-        let ends = known(&row, &evidence, Process::default()).unwrap().ends;
+        let ends = known(&row, &evidence, Process::default(), NOW).unwrap().ends;
         let expected = [
             (Ending::CostState, 1_500, None),
             (Ending::ProcessGone, 2_000, Some(4_000)),

@@ -1,11 +1,13 @@
 //! Takes back completions that an older reconciler inferred after minutes of silence.
 //!
-//! Only imported history is in question: what this store inferred itself, it inferred under its own
-//! windows. A session whose last transition (by time, then by sequence) is a mirror reconciler's
-//! `completed` is derived again by silence alone; if it is inside the ended window it becomes
-//! `idle`, through the migration edge, with an audit event of its own. Nothing that anyone else
-//! completed is touched. A run that was killed goes on where it stopped; one over a finished store
-//! writes nothing.
+//! In question are imported history, and what this store itself inferred under another pair of
+//! windows: each end by silence keeps the windows it was made under. A session whose last transition
+//! (by time, then by sequence) is a mirror reconciler's `completed` is derived again by silence
+//! alone; if it is inside the ended window it becomes `idle`, through the migration edge, with an
+//! audit event of its own. Nothing that anyone else completed is touched. A run that was killed goes
+//! on where it stopped; one over a finished store writes nothing.
+//!
+//! The same edge takes back what a clock that was ahead has ended: [`take_back_ahead`].
 
 use super::apply::{Outcome, Request, apply};
 use super::decide::Rule;
@@ -59,7 +61,7 @@ pub fn step(store: &mut Store, windows: Windows, now_ms: i64, batch_rows: i64) -
     }
     store.write(|tx| {
         let beyond = claimed(tx)?;
-        let candidates = sessions::imported_completions(tx, beyond, batch_rows)?;
+        let candidates = sessions::completions(tx, beyond, batch_rows)?;
         let mut part = Migrated::default();
         for candidate in &candidates {
             part.examined += 1;
@@ -82,7 +84,7 @@ pub fn step(store: &mut Store, windows: Windows, now_ms: i64, batch_rows: i64) -
 fn worth_a_claim(tx: &Tx<'_>, windows: Windows, now_ms: i64) -> Result<bool> {
     let mut beyond = 0;
     loop {
-        let candidates = sessions::imported_completions(tx, beyond, 1_000)?;
+        let candidates = sessions::completions(tx, beyond, 1_000)?;
         let Some(last) = candidates.last() else { return Ok(false) };
         beyond = last.id;
         if candidates.iter().any(|candidate| is_too_early(candidate, windows, now_ms)) {
@@ -99,16 +101,80 @@ fn claimed(tx: &Tx<'_>) -> Result<i64> {
     }
 }
 
+/// Completed sessions that [`migrate`] would take back.
+pub fn count(tx: &Tx<'_>, windows: Windows, now_ms: i64) -> Result<u64> {
+    let mut found = 0;
+    let mut beyond = 0;
+    loop {
+        let candidates = sessions::completions(tx, beyond, 1_000)?;
+        let Some(last) = candidates.last() else { return Ok(found) };
+        beyond = last.id;
+        let early = |candidate: &&Candidate| is_too_early(candidate, windows, now_ms);
+        found += candidates.iter().filter(early).count() as u64;
+    }
+}
+
+/// Takes back what was ended by silence at a moment that has not come: the clock was ahead then.
+pub fn take_back_ahead(store: &mut Store, windows: Windows, now_ms: i64) -> Result<u64> {
+    let (mut beyond, mut moved) = (0, 0);
+    loop {
+        let candidates = store.read(|tx| sessions::completions(tx, beyond, 1_000))?;
+        let Some(last) = candidates.last() else { return Ok(moved) };
+        beyond = last.id;
+        let wrong = |candidate: &&Candidate| {
+            candidate.created_ms > now_ms && is_inside(candidate, windows, now_ms)
+        };
+        let wrong: Vec<&Candidate> = candidates.iter().filter(wrong).collect();
+        if !wrong.is_empty() {
+            moved += store.write(|tx| {
+                let mut moved = 0;
+                for candidate in &wrong {
+                    moved += u64::from(take_back(tx, candidate, windows, now_ms)?);
+                }
+                Ok(moved)
+            })?;
+        }
+    }
+}
+
 /// By silence alone: no process and no marker has a say here.
 fn is_too_early(candidate: &Candidate, windows: Windows, now_ms: i64) -> bool {
-    policy::is_reconciler(&candidate.actor_id)
-        && candidate
-            .last_activity_ms
-            .is_some_and(|last| now_ms.saturating_sub(last) <= windows.ended_ms)
+    is_inside(candidate, windows, now_ms) && !was_made_under(candidate, windows)
+}
+
+fn is_inside(candidate: &Candidate, windows: Windows, now_ms: i64) -> bool {
+    let inside = |last: i64| now_ms.saturating_sub(last.min(now_ms)) <= windows.ended_ms;
+    policy::is_reconciler(&candidate.actor_id) && candidate.last_activity_ms.is_some_and(inside)
+}
+
+/// Whether these very windows made it; nobody knows under which an imported one was made. What
+/// keeps no windows was made by others if it had not been silent for so long.
+fn was_made_under(candidate: &Candidate, windows: Windows) -> bool {
+    if candidate.origin != "mirror" {
+        return false;
+    }
+    candidate.windows.map_or_else(
+        || {
+            let silence = |last: i64| candidate.created_ms.saturating_sub(last);
+            candidate.last_activity_ms.is_none_or(|last| silence(last) > windows.ended_ms)
+        },
+        |made| made == windows,
+    )
+}
+
+/// What was wrong with the end, in words.
+fn under(candidate: &Candidate, now_ms: i64) -> String {
+    match candidate.windows {
+        _ if candidate.created_ms > now_ms => "by a clock that was ahead".to_owned(),
+        Some(made) => {
+            format!("under windows of {} and {}", span(made.live_ms), span(made.ended_ms))
+        }
+        None => "after a lull".to_owned(),
+    }
 }
 
 fn take_back(tx: &Tx<'_>, candidate: &Candidate, windows: Windows, now_ms: i64) -> Result<bool> {
-    let last = candidate.last_activity_ms.unwrap_or(now_ms);
+    let last = candidate.last_activity_ms.map_or(now_ms, |last| last.min(now_ms));
     let silence = span(now_ms.saturating_sub(last));
     let request = Request {
         entity: Entity::session(candidate.id),
@@ -117,8 +183,9 @@ fn take_back(tx: &Tx<'_>, candidate: &Candidate, windows: Windows, now_ms: i64) 
         to: Status::Idle,
         reason: reason::IDLE_MIGRATED.to_owned(),
         summary: format!(
-            "completed by {} after a lull; silent for {silence}, within the ended window of {}",
+            "completed by {} {}; silent for {silence}, within the ended window of {}",
             candidate.actor_id,
+            under(candidate, now_ms),
             span(windows.ended_ms)
         ),
         basis: Basis::Observed,
@@ -130,6 +197,7 @@ fn take_back(tx: &Tx<'_>, candidate: &Candidate, windows: Windows, now_ms: i64) 
         actor: Actor::new(ActorType::System, policy::MIGRATION),
         end: None,
         override_by: None,
+        windows: None,
         now_ms,
     };
     let command = request.check().map_err(|why| StoreError::Value(why.to_string()))?;

@@ -367,6 +367,7 @@ fn request(row: &RunRow, to: Status, code: &str, summary: String, now_ms: i64) -
         actor: Actor::new(ActorType::Executor, RUN),
         end: None,
         override_by: None,
+        windows: None,
         now_ms,
     }
 }

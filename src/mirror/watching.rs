@@ -76,6 +76,21 @@ impl Mirror {
         hot.into_iter().take(files_max).map(|found| found.path.clone()).collect()
     }
 
+    /// When the system last noted a change of a file, by its own clock then, ms. Unlike the time of
+    /// modification nobody can set it.
+    pub fn newest_change_ms(&self) -> Option<i64> {
+        self.found.values().map(|found| found.stat.ctime_ns / 1_000_000).max()
+    }
+
+    /// Moves the epochs between these moments by so much, as in the store: see
+    /// `store::files::shift_epochs`.
+    pub fn shift_epochs(&mut self, from_ms: i64, to_ms: i64, by_ms: i64) {
+        let epochs = self.root_ids.iter_mut().flatten().filter_map(|(_, epoch)| epoch.as_mut());
+        for epoch in epochs.filter(|epoch| (from_ms..=to_ms).contains(epoch)) {
+            *epoch = epoch.saturating_add(by_ms);
+        }
+    }
+
     /// Folders whose changes announce something, each with what of it does.
     pub fn watch_folders(&self) -> impl Iterator<Item = (PathBuf, Extent)> {
         self.roots.iter().flat_map(|root| {

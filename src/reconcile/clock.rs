@@ -43,6 +43,25 @@ impl ClockWarning {
     }
 }
 
+/// The wall clock was set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// By so much, ms.
+    pub by_ms: i64,
+    /// What it shows now, ms.
+    pub now_ms: i64,
+    /// What it showed when it was first seen to show the old time, ms: what was noted since then
+    /// was noted by the old time.
+    pub since_ms: i64,
+}
+
+impl Step {
+    /// What it would show now if nobody had set it, ms.
+    pub fn old_ms(self) -> i64 {
+        self.now_ms.saturating_sub(self.by_ms)
+    }
+}
+
 /// What a check says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockLook {
@@ -60,6 +79,11 @@ pub struct ClockCheck {
 }
 
 impl ClockCheck {
+    /// One that goes on from an earlier reading.
+    pub fn since(last: Reading) -> Self {
+        Self { last: Some(last), hold_until_boot_ms: None }
+    }
+
     /// Takes in the readings of a pass. The first one has nothing to be compared with.
     ///
     /// A hold lasts one live window, by the boot clock, from the last thing that happened.

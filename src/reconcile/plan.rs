@@ -88,18 +88,38 @@ pub(super) struct Anchor {
 /// Sets a sign of life ahead of `now_ms` back to it, once per activity.
 ///
 /// With news about the row, or while it runs, silence starts now. A row that is idle and has no
-/// news stays idle: a clock set back makes nobody work.
+/// news stays idle: a clock set back makes nobody work. Of one that is over the first anchor stands,
+/// for its news may be no activity. An anchor ends nobody whose stamp the clock has passed since:
+/// then the stamp itself has the word again.
 pub(super) fn anchor(row: &SessionRow, known: &mut Known, windows: Windows, now_ms: i64) -> Anchor {
-    let last = known.last_activity_ms;
+    let Some(last) = row.last_activity_ms else {
+        return Anchor { anchored_ms: None, fresh: false };
+    };
     let standing = row.anchored_ms.filter(|anchored| *anchored == last);
-    let again = last > now_ms && (row.dirty || standing.is_none());
+    let live = !row.status.is_some_and(Status::is_terminal);
+    let over = now_ms.saturating_sub(known.sign_of_life_ms) > windows.ended_ms;
+    let passed = live && last <= now_ms && (row.status == Some(Status::Running) || over);
+    if standing.is_some() && passed {
+        stamped(row, known, now_ms);
+        known.sign_of_life_ms = known.sign_of_life_ms.max(last);
+        return Anchor { anchored_ms: None, fresh: false };
+    }
+    let again = last > now_ms && (standing.is_none() || (row.dirty && live));
     if !again && known.sign_of_life_ms <= now_ms {
         return Anchor { anchored_ms: standing, fresh: false };
     }
+    stamped(row, known, now_ms);
     let lull = row.status == Some(Status::Idle) && !row.dirty;
     let back = if lull { windows.live_ms.saturating_add(1) } else { 0 };
     known.sign_of_life_ms = now_ms.saturating_sub(back);
     Anchor { anchored_ms: Some(last), fresh: true }
+}
+
+/// The activity as it is stamped, clamped to now: no anchor stands in for it any more.
+fn stamped(row: &SessionRow, known: &mut Known, now_ms: i64) {
+    known.last_activity_ms = row.last_activity_ms.map_or(now_ms, |at| at.min(now_ms));
+    known.own_activity_ms = row.own_clock_ms.map(|at| at.min(now_ms));
+    known.child_activity_ms = row.child_activity_ms.map(|at| at.min(now_ms));
 }
 
 /// The moves that lead from the row's status to the verdict's.

@@ -68,7 +68,7 @@ pub fn picture(tx: &Tx<'_>, query: &Query, beside: &Beside, now_ms: i64) -> Resu
 /// What is read once for all sessions.
 pub(super) fn around(tx: &Tx<'_>, beside: &Beside, now_ms: i64) -> Result<Around> {
     let windows = meta::windows(tx)?.unwrap_or_default();
-    let kin = query::kin(tx, now_ms.saturating_sub(windows.live_ms))?;
+    let kin = query::kin(tx, now_ms.saturating_sub(windows.live_ms), now_ms)?;
     let news_from_ms = now_ms.saturating_sub(attention::BAD_END_MS);
     let observed = evidence::all(tx)?;
     let busy = busy(&observed);

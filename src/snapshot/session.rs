@@ -13,7 +13,7 @@ use crate::compaction::{BracketEvidence, Fold};
 use crate::lifecycle::decide;
 use crate::lifecycle::presence::{Answers, Here, Presence, Trust, Word, presence};
 use crate::lifecycle::work::Written;
-use crate::lifecycle::{Basis, Status, Windows, sign_of_life_ms};
+use crate::lifecycle::{Basis, Status, Windows, judged_ms};
 use crate::store::evidence::Evidence;
 use crate::store::query::{Agent, Facts, Outcome, SessionRow, TitleKind, Turn, VerdictRow};
 use crate::text;
@@ -63,8 +63,13 @@ impl Around {
             Agent::Claude => true,
             Agent::Codex | Agent::Dsh => false,
         };
-        let answers = Answers { activity_ms: row.own_clock_ms, settled_ms };
-        presence(self.observed(row.id), self.trust(), answers, in_registry)
+        let activity_ms = row.own_clock_ms.map(|at| judged(row, at, self.now_ms));
+        presence(
+            self.observed(row.id),
+            self.trust(),
+            Answers { activity_ms, settled_ms },
+            in_registry,
+        )
     }
 
     /// Whether the processes of a session are known to be gone, as far as that is believed.
@@ -139,7 +144,7 @@ struct Judged {
 
 fn judge(row: &SessionRow, facts: &Facts, around: &Around, ended: &HashSet<i64>) -> Option<Judged> {
     let now_ms = around.now_ms;
-    let last_activity_ms = last_activity(row, facts);
+    let last_activity_ms = last_activity(row, facts, now_ms);
     let verdict = match row.verdict.clone() {
         Some(stored) => stored,
         None if row.nested => derived(last_activity_ms?, now_ms, around.windows),
@@ -261,19 +266,32 @@ pub(super) fn id(agent: &str, parent: Option<&str>, native_id: &str) -> String {
 }
 
 /// Newest activity: of a session also that of its sub-agents, of a nested row its own.
-fn last_activity(row: &SessionRow, facts: &Facts) -> Option<i64> {
+fn last_activity(row: &SessionRow, facts: &Facts, now_ms: i64) -> Option<i64> {
     let own = facts.clock_ms().or(row.own_clock_ms);
     if row.nested {
-        own.or(row.last_activity_ms)
+        let written_ms = own.or(row.last_activity_ms)?;
+        // Nobody notes an anchor for a nested row: of a stamp ahead of the clock counts when it was
+        // read.
+        let ahead = written_ms > now_ms;
+        Some(if ahead { facts.read_ahead_ms.unwrap_or(now_ms).min(now_ms) } else { written_ms })
     } else {
-        row.last_activity_ms.max(row.child_activity_ms).or(own)
+        let written_ms = row.last_activity_ms.max(row.child_activity_ms).or(own)?;
+        Some(judged(row, written_ms, now_ms))
     }
+}
+
+fn judged(row: &SessionRow, written_ms: i64, now_ms: i64) -> i64 {
+    let noted = (row.sign_of_life_ms, row.anchored_ms);
+    judged_ms(written_ms, row.last_activity_ms.unwrap_or(written_ms), noted, now_ms)
 }
 
 /// Last activity, or a later moment at which a process said that it works on the open turn.
 fn sign_of_life(row: &SessionRow, last_activity_ms: Option<i64>) -> Option<i64> {
     let stored = row.sign_of_life_ms.filter(|_| !row.nested);
-    last_activity_ms.map(|last| sign_of_life_ms(last, stored, row.anchored_ms))
+    match row.last_activity_ms.filter(|_| !row.nested) {
+        Some(written) if row.anchored_ms == Some(written) => stored.or(last_activity_ms),
+        Some(_) | None => stored.max(last_activity_ms),
+    }
 }
 
 /// Whether the moment has passed at which the status was to be decided on again, and nobody did.
@@ -348,7 +366,7 @@ fn newer(row: &SessionRow, facts: &Facts, around: &Around, seen: &Presence) -> O
     let written = Written {
         turn_open: facts.turn == Turn::Open,
         child_turn_open: around.open_children.contains(&row.id),
-        last_ms: row.own_clock_ms,
+        last_ms: row.own_clock_ms.map(|at| judged(row, at, around.now_ms)),
         several_writers: said.one_of_several,
     };
     match said.word {

@@ -20,7 +20,7 @@ fn known_of(tx: &Tx<'_>, session: &Session, around: &Around) -> Result<Option<Kn
     let Some(row) = sessions::load(tx, session.row_id)? else { return Ok(None) };
     let observed = around.observed(session.row_id);
     let process = Process { holder: around.holder(session.row_id), working_ms: None };
-    Ok(known(&row, observed, process))
+    Ok(known(&row, observed, process, around.now_ms))
 }
 
 fn shown(tried: decide::Tried) -> Tried {

@@ -32,8 +32,10 @@ const NOTICES_MAX: usize = 16;
 pub const TITLE_CHARS: usize = 1000;
 /// A sub-agent's last records may be stamped so much later than its parent's word of its end, ms.
 const RETURN_SLACK_MS: i64 = 2_000;
-/// A stamp this far ahead of the moment it was read at says the clock is ahead, ms.
+/// A stamp this far ahead of the moment it was read at says that one of the two clocks is wrong, ms.
 const CLOCK_SLACK_MS: i64 = 5_000;
+/// 9999-12-31T23:59:59.999Z: what is stamped later than any calendar goes is stamped so, ms.
+const STAMP_MAX_MS: i64 = 253_402_300_799_999;
 
 /// A tool call without its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,10 +94,14 @@ pub struct Facts {
     pub started_ms: Option<i64>,
     /// Earliest own activity, ms.
     pub first_activity_ms: Option<i64>,
-    /// Newest own activity, each stamp clamped to the moment it was read; ms.
+    /// Newest own activity, as it is stamped; ms. Who judges by it clamps it to the moment of the
+    /// judgement: the clock at which it was read may have been the wrong one.
     pub last_activity_ms: Option<i64>,
     /// A stamp lay ahead of the moment it was read.
     pub clock_ahead: bool,
+    /// The last moment at which activity was read that is stamped ahead of it, ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_ahead_ms: Option<i64>,
     /// State of the newest turn.
     pub turn: Turn,
     /// When nothing was left to ask leave for: a turn's end, the last open call's result; ms.
@@ -169,7 +175,7 @@ impl Facts {
         match &record.what {
             What::Activity => self.activity(record.at_ms, observed_ms),
             What::Started => {
-                if let Some(at) = record.at_ms.map(|at| at.min(observed_ms)) {
+                if let Some(at) = record.at_ms.map(|at| at.min(STAMP_MAX_MS)) {
                     self.started_ms = Some(self.started_ms.map_or(at, |old| old.min(at)));
                 }
             }
@@ -279,10 +285,18 @@ impl Facts {
     fn activity(&mut self, at_ms: Option<i64>, observed_ms: i64) {
         self.end = None;
         self.trailer = false;
-        let Some(stamp) = at_ms else { return };
-        let at = stamp.min(observed_ms);
-        self.clock_ahead |= stamp > observed_ms.saturating_add(CLOCK_SLACK_MS);
-        self.last_activity_ms = Some(self.last_activity_ms.map_or(at, |old| old.max(at)));
+        let Some(at) = at_ms.map(|stamp| stamp.min(STAMP_MAX_MS)) else { return };
+        let ahead = |stamp: i64| stamp > observed_ms.saturating_add(CLOCK_SLACK_MS);
+        if ahead(at) {
+            self.clock_ahead = true;
+            self.read_ahead_ms = self.read_ahead_ms.max(Some(observed_ms));
+        }
+        self.last_activity_ms = match self.last_activity_ms {
+            // What stands behind it in the file is later: an old stamp of a clock that was ahead
+            // would else be the newest until its time has come.
+            Some(old) if ahead(old) && !ahead(at) => Some(at),
+            old => old.max(Some(at)),
+        };
         self.first_activity_ms = Some(self.first_activity_ms.map_or(at, |old| old.min(at)));
     }
 

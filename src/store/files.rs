@@ -162,6 +162,13 @@ pub fn add_root(
     Ok(id)
 }
 
+/// Moves the epochs between these moments by so much, ms: they were set by a clock that was wrong.
+pub fn shift_epochs(tx: &Tx<'_>, (from_ms, to_ms): (i64, i64), by_ms: i64) -> Result<()> {
+    let sql = "UPDATE roots SET epoch_ms = epoch_ms + ?3 WHERE epoch_ms BETWEEN ?1 AND ?2";
+    tx.0.prepare_cached(sql)?.execute([from_ms, to_ms, by_ms])?;
+    Ok(())
+}
+
 /// Every live generation of a host.
 pub fn live_files(tx: &Tx<'_>, host: &str) -> Result<Vec<FileRow>> {
     let sql = format!("SELECT {COLUMNS} FROM source_files WHERE live = 1 AND host = ?1");

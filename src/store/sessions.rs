@@ -191,6 +191,31 @@ pub fn note(tx: &Tx<'_>, id: i64, note: &Note) -> Result<()> {
     Ok(())
 }
 
+/// Brings the signs of life of all live sessions from the time of a clock that showed `old_ms` to
+/// that of one that shows `now_ms` at the same moment, and makes them due. See
+/// `reconcile::take_step`.
+pub fn shift_signs(tx: &Tx<'_>, (old_ms, now_ms): (i64, i64), by_ms: i64) -> Result<()> {
+    let sql = "UPDATE sessions SET
+            sign_of_life_ms = CASE
+                WHEN last_activity_ms > ?1 AND last_activity_ms <= ?2 THEN NULL
+                WHEN last_activity_ms <= ?2 THEN max(last_activity_ms, min(?1,
+                    CASE WHEN anchored_ms = last_activity_ms
+                        THEN coalesce(sign_of_life_ms, last_activity_ms)
+                        ELSE max(last_activity_ms, coalesce(sign_of_life_ms, last_activity_ms))
+                    END) + ?3)
+                ELSE min(?1,
+                    CASE WHEN anchored_ms = last_activity_ms
+                        THEN coalesce(sign_of_life_ms, last_activity_ms)
+                        ELSE max(last_activity_ms, coalesce(sign_of_life_ms, last_activity_ms))
+                    END) + ?3
+                END,
+            anchored_ms = CASE WHEN last_activity_ms > ?2 THEN last_activity_ms END,
+            deadline_ms = ?2
+        WHERE nested = 0 AND status IN ('running', 'idle') AND last_activity_ms IS NOT NULL";
+    tx.0.prepare_cached(sql)?.execute([old_ms, now_ms, by_ms])?;
+    Ok(())
+}
+
 /// Takes a session out of every pass until something new is written about it.
 pub fn set_aside(tx: &Tx<'_>, id: i64) -> Result<()> {
     let sql = "UPDATE sessions SET dirty = 0, deadline_ms = NULL WHERE id = ?1";
@@ -226,18 +251,27 @@ pub struct Candidate {
     pub transition_id: i64,
     /// Who wrote that.
     pub actor_id: String,
+    /// `mirror`, or where it was imported from.
+    pub origin: String,
+    /// When it was written, ms.
+    pub created_ms: i64,
+    /// The rule that it names.
+    pub rule: String,
+    /// The windows it names; `None` of one that is older than this note.
+    pub windows: Option<Windows>,
 }
 
-/// Completed sessions beyond a row id whose last transition, by time and then by sequence, was
-/// imported and led to `completed`; ascending by row id.
-pub fn imported_completions(tx: &Tx<'_>, beyond: i64, rows_max: i64) -> Result<Vec<Candidate>> {
-    let sql = "SELECT s.id, s.last_activity_ms, s.version, t.id, t.actor_id
+/// Completed sessions beyond a row id, with their last transition, by time and then by sequence,
+/// if it led to `completed`; ascending by row id.
+pub fn completions(tx: &Tx<'_>, beyond: i64, rows_max: i64) -> Result<Vec<Candidate>> {
+    let sql = "SELECT s.id, s.last_activity_ms, s.version, t.id, t.actor_id, t.origin,
+            t.created_ms, t.rule, t.metadata
         FROM sessions s JOIN status_transitions t ON t.id = (
             SELECT id FROM status_transitions
             WHERE entity_type = 'session' AND entity_id = s.id
             ORDER BY created_ms DESC, id DESC LIMIT 1)
-        WHERE s.id > ?1 AND s.nested = 0 AND s.status = 'completed'
-            AND t.status = s.status AND t.origin <> 'mirror'
+        WHERE s.id > ?1 AND s.nested = 0 AND s.status = 'completed' AND t.status = s.status
+            AND (t.origin <> 'mirror' OR t.rule = 'silence')
         ORDER BY s.id LIMIT ?2";
     let mut statement = tx.0.prepare_cached(sql)?;
     let rows = statement.query_map([beyond, rows_max], |row| {
@@ -247,6 +281,10 @@ pub fn imported_completions(tx: &Tx<'_>, beyond: i64, rows_max: i64) -> Result<V
             version: row.get(2)?,
             transition_id: row.get(3)?,
             actor_id: row.get(4)?,
+            origin: row.get(5)?,
+            created_ms: row.get(6)?,
+            rule: row.get(7)?,
+            windows: transitions::windows(row.get_ref(8)?.as_str()?),
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)

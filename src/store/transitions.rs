@@ -4,9 +4,10 @@
 //! and the row that [`append`] adds to the history belong together.
 
 use rusqlite::{OptionalExtension, Row, params};
+use serde::{Deserialize, Serialize};
 
 use super::{Result, StoreError, Tx};
-use crate::lifecycle::{Basis, EndStamp, Entity, EntityType, Status};
+use crate::lifecycle::{Basis, EndStamp, Entity, EntityType, Status, Windows};
 
 /// What a write of a status is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,8 +74,33 @@ pub struct NewTransition<'a> {
     pub ended_ms: Option<i64>,
     /// `mirror`: written here; anything else was imported from there.
     pub origin: &'a str,
-    /// More (JSON).
+    /// More (JSON); of a verdict by silence the windows: see [`windows`].
     pub metadata: &'a str,
+}
+
+/// What the metadata of a transition may say.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Metadata {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live_window_ms: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_window_ms: Option<i64>,
+}
+
+/// Metadata that keeps the windows under which a verdict by silence was made.
+pub fn metadata(windows: Option<Windows>) -> String {
+    let said = Metadata {
+        live_window_ms: windows.map(|windows| windows.live_ms),
+        ended_window_ms: windows.map(|windows| windows.ended_ms),
+    };
+    serde_json::to_string(&said).unwrap_or_else(|_| "{}".to_owned())
+}
+
+/// The windows that metadata keeps.
+pub fn windows(metadata: &str) -> Option<Windows> {
+    let said: Metadata = serde_json::from_str(metadata).ok()?;
+    Some(Windows { live_ms: said.live_window_ms?, ended_ms: said.ended_window_ms? })
 }
 
 /// One row of the history.

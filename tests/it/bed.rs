@@ -213,6 +213,7 @@ pub(crate) fn request(bed: &Bed, id: i64, to: Status, reason: &str, actor: Actor
         actor,
         end: to.is_terminal().then_some(end),
         override_by: None,
+        windows: None,
         now_ms: bed.now,
     }
 }

@@ -247,6 +247,7 @@ fn run_request(bed: &mut Bed, id: i64, to: Status, reason: &str, actor: &Actor) 
         actor: actor.clone(),
         end: to.is_terminal().then_some(end),
         override_by: None,
+        windows: None,
         now_ms: bed.now,
     }
 }

@@ -10,6 +10,7 @@
 mod bed;
 mod brackets;
 mod cli;
+mod clocks;
 mod crash;
 mod deliver;
 mod doctor;

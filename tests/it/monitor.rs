@@ -45,12 +45,18 @@ pub(crate) struct Monitor {
 impl Monitor {
     /// Its roots are empty, and have been looked at, so that what comes is news.
     pub(crate) fn new() -> Self {
+        let monitor = Self::unlooked();
+        monitor.pass(T0);
+        monitor
+    }
+
+    /// The same before its first look.
+    pub(crate) fn unlooked() -> Self {
         let monitor = Self { folder: tempfile::tempdir().unwrap() };
         for root in [".claude/projects", ".claude/sessions", ".codex/sessions", ".dsh/sessions"] {
             fs::create_dir_all(monitor.path(root)).unwrap();
         }
         fs::create_dir_all(monitor.path(".codex/thread-writer-locks")).unwrap();
-        monitor.pass(T0);
         monitor
     }
 
@@ -70,6 +76,18 @@ impl Monitor {
             exit_code: false,
             zone: Zone::default(),
         }
+    }
+
+    /// A process that stays, with a clock of its own.
+    pub(crate) fn engine(&self, clock: Clock) -> Engine {
+        open(&Setting { clock, ..self.setting(T0) })
+    }
+
+    /// What that one shows.
+    pub(crate) fn seen_by(&self, engine: &mut Engine, now_ms: i64) -> Snapshot {
+        let beside = engine.beside("h").unwrap();
+        let mut reader = Reader::open(&self.setting(T0).config.db).unwrap();
+        reader.read(|tx| snapshot::load(tx, &Query::default(), &beside, now_ms)).unwrap()
     }
 
     /// One pass of a process that starts for it, and what it shows.

@@ -126,7 +126,9 @@ fn ended_by(row: &SessionRow, seen: &[Evidence], child: &Span) -> EndedBy {
         // By silence, or by somebody who is not the mirror.
         return EndedBy::Another;
     }
-    let Some(known) = known(row, seen, Process::default()) else { return EndedBy::Another };
+    let Some(known) = known(row, seen, Process::default(), i64::MAX) else {
+        return EndedBy::Another;
+    };
     let ends = ends(row, seen, child);
     let stand = |whose: EndedBy| ends.iter().any(|(by, end)| *by == whose && end.stands(&known));
     if stand(EndedBy::Another) {

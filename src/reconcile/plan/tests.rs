@@ -252,7 +252,7 @@ fn only_an_exact_end_has_a_duration() {
 
 /// Sign of life and anchor after looking at a row at `NOW`.
 fn anchored(row: &SessionRow) -> (i64, Option<i64>, bool) {
-    let mut known = crate::lifecycle::known::known(row, &[], Process::default()).unwrap();
+    let mut known = crate::lifecycle::known::known(row, &[], Process::default(), NOW).unwrap();
     let anchor = anchor(row, &mut known, WINDOWS, NOW);
     (known.sign_of_life_ms - NOW, anchor.anchored_ms.map(|at| at - NOW), anchor.fresh)
 }
@@ -270,13 +270,38 @@ fn a_stamp_ahead_of_the_clock_is_anchored_once_per_news() {
     assert_eq!(anchored(&stands), (-7_000, Some(hour), false));
     let news = SessionRow { dirty: true, ..stands.clone() };
     assert_eq!(anchored(&news), (0, Some(hour), true));
-    // Once the clock has passed the stamp, the anchor still stands in for it.
+    // Once the clock has passed the stamp, nothing happens to one that is idle …
     let passed = SessionRow {
         last_activity_ms: Some(NOW - 1_000),
         anchored_ms: Some(NOW - 1_000),
         ..stands
     };
-    assert_eq!(anchored(&passed), (-7_000, Some(-1_000), false));
+    let idle = SessionRow { status: Some(IDLE), ..passed.clone() };
+    assert_eq!(anchored(&idle), (-7_000, Some(-1_000), false));
+    // … but the anchor makes nobody older than its stamp does.
+    assert_eq!(anchored(&passed), (-1_000, None, false));
+    let over = SessionRow { sign_of_life_ms: Some(NOW - ENDED - 1), ..idle };
+    assert_eq!(anchored(&over), (-1_000, None, false));
+}
+
+#[test]
+fn of_a_session_that_is_over_the_first_anchor_stands() {
+    let hour = 3_600_000;
+    let over = SessionRow {
+        sign_of_life_ms: Some(NOW - 7_000),
+        anchored_ms: Some(NOW + hour),
+        ..over(NOW - 5_000, NOW + hour)
+    };
+    assert_eq!(anchored(&over), (-7_000, Some(hour), false));
+    let hops_of = |row: &SessionRow| {
+        let mut known = crate::lifecycle::known::known(row, &[], Process::default(), NOW).unwrap();
+        anchor(row, &mut known, WINDOWS, NOW);
+        plan(row, &known, decide(&known, WINDOWS, NOW), WINDOWS, Silence::Judged).hops.len()
+    };
+    assert_eq!(hops_of(&over), 0);
+    // A later record is news, wherever its stamp lies.
+    let news = SessionRow { last_activity_ms: Some(NOW + 2 * hour), ..over };
+    assert_eq!(hops_of(&news), 1);
 }
 
 #[test]

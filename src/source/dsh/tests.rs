@@ -86,6 +86,26 @@ fn a_turn_gives_its_facts() {
     assert_eq!(codes(facts), [""; 0]);
 }
 
+/// The clock at which a line is read may be the wrong one, so its stamp is kept as written.
+#[test]
+fn a_stamp_ahead_of_the_clock_is_kept_until_a_later_line_shows_it_wrong() {
+    let stamped = |times: &[i64]| {
+        let row = |(seq, time): (usize, &i64)| {
+            format!(r#"{{"type":"turn/start","seq":{seq},"time":{time},"data":{{}}}}"#)
+        };
+        let rows: Vec<String> = times.iter().enumerate().map(row).collect();
+        let found = read(&lines(&rows));
+        (found.own().last_activity_ms, found.own().read_ahead_ms, found.own().clock_ahead)
+    };
+    let (now, year) = (OBSERVED_MS, 31_536_000_000);
+    assert_eq!(stamped(&[now - 5]), (Some(now - 5), None, false));
+    assert_eq!(stamped(&[now - 5, now + year]), (Some(now + year), Some(now), true));
+    // What stands behind it was written later: the clock was ahead, and has been set right.
+    assert_eq!(stamped(&[now + year, now - 5]), (Some(now - 5), Some(now), true));
+    // Within the clock's slack nothing is wrong, and the newest stamp counts wherever it stands.
+    assert_eq!(stamped(&[now + 4_000, now - 5]), (Some(now + 4_000), None, false));
+}
+
 /// dsh 0.2.1-rc.2 writes a job's records around every call of bash (`formats/dsh.md`, the last part).
 #[test]
 fn the_records_of_a_job_are_known_and_no_activity() {
@@ -270,7 +290,9 @@ fn packed_rows_move_position_and_clock() {
     ]);
     let verdict = found.own().compaction.verdict();
     assert_eq!((verdict.decisive_seq, verdict.end_seed_seq), (Some(7), Some(12)));
-    assert_eq!(found.own().last_activity_ms, Some(OBSERVED_MS));
+    let latest_ms = 253_402_300_799_999;
+    assert_eq!(found.own().last_activity_ms, Some(latest_ms), "the end of the calendar");
+    assert_eq!(found.own().read_ahead_ms, Some(OBSERVED_MS));
     assert!(found.own().clock_ahead);
     assert_eq!(found.own().first_activity_ms, Some(1005));
 }

@@ -107,6 +107,7 @@ fn add_older(merged: &mut Facts, older: Facts) {
     merged.last_activity_ms = merged.last_activity_ms.max(older.last_activity_ms);
     merged.clock_ahead |= older.clock_ahead;
     merged.settled_ms = merged.settled_ms.max(older.settled_ms);
+    merged.read_ahead_ms = merged.read_ahead_ms.max(older.read_ahead_ms);
     if merged.turn == Turn::None {
         merged.turn = older.turn;
         merged.open_calls = older.open_calls;

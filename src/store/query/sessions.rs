@@ -196,8 +196,8 @@ pub struct KinRow {
 }
 
 /// Every nested row that has a clock. Active is whose turn is open and whose own clock is not
-/// before `live_from_ms`.
-pub fn kin(tx: &Tx<'_>, live_from_ms: i64) -> Result<Vec<KinRow>> {
+/// before `live_from_ms`; of one that is stamped later than `now_ms` counts when that was read.
+pub fn kin(tx: &Tx<'_>, live_from_ms: i64, now_ms: i64) -> Result<Vec<KinRow>> {
     let mut statement = tx.0.prepare_cached(KIN)?;
     let mut rows: Vec<KinRow> = statement
         .query_map([], |row| {
@@ -213,9 +213,12 @@ pub fn kin(tx: &Tx<'_>, live_from_ms: i64) -> Result<Vec<KinRow>> {
     let mut statement = tx.0.prepare_cached(
         "SELECT id FROM sessions
          WHERE nested = 1 AND COALESCE(own_clock_ms, last_activity_ms) >= ?1
-           AND json_valid(facts) AND json_extract(facts, '$.turn') = 'open'",
+           AND json_valid(facts) AND json_extract(facts, '$.turn') = 'open'
+           AND (COALESCE(own_clock_ms, last_activity_ms) <= ?2
+               OR json_extract(facts, '$.read_ahead_ms') >= ?1)",
     )?;
-    for active in statement.query_map([live_from_ms], |row| row.get::<_, i64>(0))? {
+    let moments = [live_from_ms, now_ms];
+    for active in statement.query_map(moments, |row| row.get::<_, i64>(0))? {
         let at = active.map(|id| rows.binary_search_by_key(&id, |row| row.id))?;
         if let Some(row) = at.ok().and_then(|at| rows.get_mut(at)) {
             row.active = true;
