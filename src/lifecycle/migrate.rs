@@ -114,6 +114,18 @@ pub fn count(tx: &Tx<'_>, windows: Windows, now_ms: i64) -> Result<u64> {
     }
 }
 
+/// Why [`migrate`] would take this session back, if it would: its stored end and what the present
+/// windows say of it are two verdicts.
+pub fn stranded(tx: &Tx<'_>, id: i64, windows: Windows, now_ms: i64) -> Result<Option<String>> {
+    let found = sessions::completions(tx, id.saturating_sub(1), 1)?.pop();
+    let early =
+        |candidate: &Candidate| candidate.id == id && is_too_early(candidate, windows, now_ms);
+    Ok(found.filter(early).map(|candidate| {
+        let how = under(&candidate, now_ms);
+        format!("completed {how}; these would not have: `lullwatch migrate` makes it idle again")
+    }))
+}
+
 /// Takes back what was ended by silence at a moment that has not come: the clock was ahead then.
 pub fn take_back_ahead(store: &mut Store, windows: Windows, now_ms: i64) -> Result<u64> {
     let (mut beyond, mut moved) = (0, 0);

@@ -2,10 +2,11 @@
 
 use super::session::Around;
 use super::{
-    Beside, Compaction, Detail, MessageRow, Pointer, Session, Transition, bracket, load, sort, why,
+    Beside, Compaction, Detail, MessageRow, Notice, Pointer, Session, Transition, bracket, load,
+    sort, why,
 };
 use crate::compaction::{BracketEvidence, Fold};
-use crate::lifecycle::{Entity, Status};
+use crate::lifecycle::{Entity, Status, migrate};
 use crate::store::query::{self, Wanted};
 use crate::store::transitions::{self, TransitionRow};
 use crate::store::{Result, Tx};
@@ -26,7 +27,12 @@ pub(super) fn detail_around(tx: &Tx<'_>, row_id: i64, around: &Around) -> Result
     let fold = row.facts().unwrap_or_default().compaction;
     let status = row.verdict.as_ref().map_or(Status::Running, |verdict| verdict.status);
     let evidence = around.bracket_evidence(&row, status, &fold);
-    let Some(session) = load::sessions(tx, vec![row], around)?.pop() else { return Ok(None) };
+    let Some(mut session) = load::sessions(tx, vec![row], around)?.pop() else { return Ok(None) };
+    if session.status.is_terminal()
+        && let Some(text) = migrate::stranded(tx, row_id, around.windows, around.now_ms)?
+    {
+        session.notices.push(Notice { code: "other_windows".to_owned(), text });
+    }
     let below = query::sessions(tx, Wanted::Ids(around.family.below(row_id)))?;
     let mut children = load::sessions(tx, below.rows, around)?;
     sort::sort(&mut children);

@@ -11,7 +11,10 @@ use lullwatch::lifecycle::consumers::stream_open;
 use lullwatch::lifecycle::migrate::{self, Migrated};
 use lullwatch::lifecycle::policy::{self, EdgeKind, Refusal, reason, reconciler};
 use lullwatch::lifecycle::run::{Cause, Ended};
-use lullwatch::lifecycle::{self, Actor, ActorType, Basis, EndStamp, Entity, Status};
+use lullwatch::lifecycle::{
+    self, Actor, ActorType, Basis, EndStamp, Entity, Status, Windows, windows,
+};
+use lullwatch::reconcile::{self, Options};
 use lullwatch::store::runs::{self, NewRun};
 use lullwatch::store::transitions::{self, NewTransition};
 
@@ -152,6 +155,56 @@ fn migration_leaves_run_written_terminal_rows_untouched() {
     let last = bed.history(Entity::session(mirrored)).pop().unwrap();
     assert_eq!(last.reason, reason::IDLE_MIGRATED);
     assert_eq!(last.actor_id, policy::MIGRATION);
+}
+
+/// Each end by silence keeps the windows it was made under; those of others are taken back, and what
+/// these windows or an exit ended stays.
+#[test]
+fn migration_takes_back_what_this_store_completed_under_other_windows() {
+    const SHORT: Windows = Windows { live_ms: 3_000, ended_ms: 10_000 };
+    let mut bed = Bed::new();
+    let long_over = running(&mut bed, "over");
+    bed.pass_at(T0 + 2 * DAY);
+    let now = T0 + 2 * DAY;
+    let early = bed.session("claude", "early", now);
+    let noted = bed.session("claude", "noted before there were notes", now);
+    let exited = bed.session("claude", "exited", now);
+    bed.pass_at(now + SECOND);
+    bed.end_marker(exited, now + SECOND);
+    bed.now = now + MINUTE;
+    let (look, options) = (bed.look.clone(), Options::default());
+    windows::set_windows(&mut bed.store, SHORT).unwrap();
+    reconcile::tick(&mut bed.store, &look, SHORT, bed.now, options).unwrap();
+    bed.sql("UPDATE status_transitions SET metadata = '{}' WHERE entity_id = ?1", [noted]);
+    let told = bed.pending();
+    assert_eq!(bed.status(early), Some(Status::Completed));
+    windows::set_windows(&mut bed.store, WINDOWS).unwrap();
+    let count = |bed: &mut Bed| {
+        let now_ms = bed.now;
+        bed.store.read(|tx| migrate::count(tx, WINDOWS, now_ms)).unwrap()
+    };
+    assert_eq!(count(&mut bed), 2);
+    assert_eq!(migrate_all(&mut bed).moved, 2);
+    for id in [early, noted] {
+        assert_eq!(bed.status(id), Some(Status::Idle));
+    }
+    for id in [exited, long_over] {
+        assert_eq!(bed.status(id), Some(Status::Completed));
+    }
+    let last = bed.history(Entity::session(early)).pop().unwrap();
+    assert_eq!(last.reason, reason::IDLE_MIGRATED);
+    assert!(last.summary.contains("under windows of 3s and 10s"), "{}", last.summary);
+    assert_eq!(bed.audit(), AuditTotals { migrations: 2, ..AuditTotals::default() });
+    assert_eq!((count(&mut bed), migrate_all(&mut bed).moved), (0, 0));
+    // What was told stays told; they go on by the windows that hold now.
+    assert_eq!(bed.pending(), told);
+    bed.pass();
+    assert_eq!(bed.status(early), Some(Status::Running));
+    bed.pass_at(now + ENDED);
+    assert_eq!(bed.status(early), Some(Status::Idle));
+    bed.pass_at(now + ENDED + MINUTE);
+    assert_eq!(bed.status(early), Some(Status::Completed));
+    assert_eq!(bed.audit().overrides, 0);
 }
 
 #[test]

@@ -142,6 +142,28 @@ fn windows_are_fixed_with_the_database_and_others_are_refused() {
 }
 
 #[test]
+fn other_windows_strand_nobody_and_one_row_has_one_verdict() {
+    let home = one();
+    let short = ["--once", "--live-window", "1s", "--ended-window", "2s"];
+    run(&home, &short).fine();
+    let set = run(&home, &["config", "--set-windows", "5m", "24h"]);
+    assert!(
+        set.err.contains("1 session was completed by silence under other windows"),
+        "{}",
+        set.err
+    );
+    assert!(set.err.contains("lullwatch migrate"), "{}", set.err);
+    let stranded = run(&home, &["show", CLAUDE_ID, "--json"]).json();
+    assert_eq!(stranded.get("session.status"), "\"completed\"");
+    assert!(stranded.lines().contains("other_windows"), "{}", stranded.lines());
+    assert_eq!(run(&home, &["migrate"]).code, Some(0));
+    let taken_back = run(&home, &["show", CLAUDE_ID, "--json"]).json();
+    assert!(!taken_back.lines().contains("other_windows"));
+    let set = run(&home, &["config", "--set-windows", "5m", "24h"]);
+    assert!(!set.err.contains("migrate"), "{}", set.err);
+}
+
+#[test]
 fn config_prints_the_windows_in_force() {
     let home = one();
     let line = |args: &[&str]| {
