@@ -135,8 +135,6 @@ pub struct Mirror {
 pub struct Scanned {
     /// Roots that are not there.
     pub missing_roots: Vec<PathBuf>,
-    /// What could not be read, each a sentence.
-    pub warnings: Vec<String>,
     /// What is to be read.
     pub backlog: Backlog,
     /// Files that have grown, were replaced or are new since they were last looked at. Much else may
@@ -217,6 +215,8 @@ impl Mirror {
         let settled = self.settle_absent(store, &scan, now_ms);
         self.known_stale |= settled.is_err();
         settled?;
+        // Of what cannot be seen nothing is known, not even whose it is.
+        self.blind.extend(std::mem::take(&mut scan.unreadable));
         let files = std::mem::take(&mut scan.files);
         self.queue = files.iter().filter(|found| self.is_news(found)).cloned().collect();
         let grown = self.queue.iter().filter(|found| self.has_grown(found));
@@ -227,9 +227,6 @@ impl Mirror {
             if *state == RootState::Missing {
                 scanned.missing_roots.push(root.path.clone());
             }
-        }
-        for (path, kind) in &scan.unreadable {
-            scanned.warnings.push(format!("cannot read {}: {kind}", path.display()));
         }
         Ok(scanned)
     }

@@ -11,7 +11,7 @@ mod plan;
 
 pub use clock::{ClockCheck, ClockLook, ClockWarning, Reading, Step};
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::lifecycle::apply::{Outcome, Request, apply};
 use crate::lifecycle::decide::{Known, Rule, decide};
@@ -32,6 +32,8 @@ pub struct Look {
     /// Row ids of sessions whose family has not been read to its end, or cannot be read. Such a row
     /// gets no verdict: not to have looked is not silence.
     pub unobserved: HashSet<i64>,
+    /// Those of them of which something cannot be seen: they are marked so.
+    pub unseen: HashSet<i64>,
     /// The clock has jumped: no terminal write by silence.
     pub hold_silence: bool,
     /// The clock seems to be behind: what is stamped ahead of it is not admitted yet, for a wrong
@@ -136,6 +138,7 @@ pub fn tick(
     now_ms: i64,
     options: Options,
 ) -> Result<Pass> {
+    mark_unseen(store, &look.unseen, now_ms)?;
     let mut due = store.read(|tx| sessions::due(tx, windows, now_ms))?;
     let held = |process: &Process| process.holder.pid().is_some() || process.working_ms.is_some();
     due.extend(look.processes.iter().filter(|(_, process)| held(process)).map(|(id, _)| *id));
@@ -158,6 +161,17 @@ pub fn tick(
         pass.add(part);
     }
     Ok(pass)
+}
+
+/// Keeps for every surface since when sessions cannot be seen; writes only what has changed.
+fn mark_unseen(store: &mut Store, unseen: &HashSet<i64>, now_ms: i64) -> Result<()> {
+    let marked = store.read(sessions::unseen)?;
+    if marked.len() == unseen.len() && unseen.iter().all(|id| marked.contains_key(id)) {
+        return Ok(());
+    }
+    let since = |id: &i64| (*id, marked.get(id).copied().unwrap_or(now_ms));
+    let now: BTreeMap<i64, i64> = unseen.iter().map(since).collect();
+    store.write(|tx| sessions::set_unseen(tx, &now))
 }
 
 /// Takes in that the clock was set: what is kept in its time is kept in the new one.

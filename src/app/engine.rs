@@ -4,7 +4,7 @@
 //! Whoever holds the writer lock drives it: `--once` runs whole passes, the TUI and `watch` take
 //! bounded steps and answer in between.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::delivery::{self, on_terminal};
 use crate::lifecycle::Windows;
 use crate::lifecycle::windows::{Asked, windows_for};
 use crate::mirror::discover::RootState;
-use crate::mirror::{Backlog, Extent, Glance, Limits, Mirror, Scanned};
+use crate::mirror::{Backlog, Extent, Glance, Limits, Mirror};
 use crate::reconcile::{self, Look, Options, Pass};
 use crate::snapshot;
 use crate::store::{self, Store, StoreError, files, findings};
@@ -48,7 +48,6 @@ pub struct Engine {
     windows: Windows,
     clock: Clock,
     clocks: Clocks,
-    scanned: Scanned,
     /// Sessions that wait until the clock is trusted.
     ahead: u64,
     probe: Probe,
@@ -97,7 +96,6 @@ impl Engine {
             windows,
             clock: setting.clock,
             clocks: Clocks::new(setting.clock),
-            scanned: Scanned::default(),
             ahead: 0,
             probe,
             probed: Probed::default(),
@@ -127,13 +125,13 @@ impl Engine {
         let clock = self.clock;
         self.read_clocks()?;
         let now_ms = clock.now_ms();
-        self.scanned = self.mirror.scan(&mut self.store, now_ms)?;
+        let scanned = self.mirror.scan(&mut self.store, now_ms)?;
         self.scanned_ms = Some(now_ms);
         self.clocks.compare_with_files(self.mirror.newest_change_ms(), self.windows);
         self.scanned_anew = true;
         self.probe_at = 0;
         self.beat();
-        Ok(self.scanned.grown.clone())
+        Ok(scanned.grown)
     }
 
     /// Compares the clocks, and takes in what has happened to them since.
@@ -179,6 +177,7 @@ impl Engine {
         }
         let look = Look {
             unobserved: self.mirror.unobserved(&mut self.store)?,
+            unseen: self.mirror.unseen(&mut self.store)?,
             hold_silence: self.clocks.hold_silence(),
             hold_ahead: self.clocks.hold_ahead(),
             processes: self.probed.processes.clone(),
@@ -350,8 +349,7 @@ impl Engine {
 
     /// Each a sentence that says what is wrong and where.
     fn warnings(&mut self) -> store::Result<Vec<String>> {
-        let mut warnings = self.scanned.warnings.clone();
-        warnings.extend(self.clocks.warnings());
+        let mut warnings: Vec<String> = self.clocks.warnings().collect();
         warnings.extend(self.probe.warnings());
         let missing = self.mirror.roots().filter(|(_, state)| *state == RootState::Missing);
         let gone: Vec<PathBuf> = missing
@@ -363,9 +361,18 @@ impl Engine {
             warnings.push(format!("{path} is gone: its sessions keep their last status meanwhile"));
         }
         let below_gone = |path: &Path| gone.iter().any(|root| path.starts_with(root));
-        let blind = self.mirror.blind().filter(|(path, _)| !below_gone(path));
-        for (path, why) in blind.take(DAMAGED_SHOWN as usize) {
+        // Of a folder that cannot be read nothing below it needs a word.
+        let all: HashMap<&Path, &str> = self.mirror.blind().collect();
+        let said = |path: &Path| path.ancestors().skip(1).any(|above| all.contains_key(above));
+        let mut blind: Vec<(&Path, &str)> =
+            self.mirror.blind().filter(|(path, _)| !below_gone(path) && !said(path)).collect();
+        blind.sort_unstable();
+        for (path, why) in blind.iter().take(DAMAGED_SHOWN as usize) {
             warnings.push(format!("cannot read {}: {why}", path.display()));
+        }
+        let more = blind.len().saturating_sub(DAMAGED_SHOWN as usize);
+        if more > 0 {
+            warnings.push(format!("cannot read {more} more files and folders"));
         }
         for (path, parts) in self.store.read(|tx| files::damaged(tx, i64::from(DAMAGED_SHOWN)))? {
             let path = String::from_utf8_lossy(&path).into_owned();

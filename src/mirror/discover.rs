@@ -122,7 +122,10 @@ impl Walk {
             Ok(meta) if meta.is_dir() => {}
             Ok(_) => return RootState::Missing,
             Err(error) if is_absent(&error) => return RootState::Missing,
-            Err(_) => return RootState::Unreadable,
+            Err(error) => {
+                self.unreadable(&root.path, &error);
+                return RootState::Unreadable;
+            }
         }
         let bad_before = self.scan.unreadable.len();
         let inner = |name: &str| root.path.join(name);

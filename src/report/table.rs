@@ -199,7 +199,9 @@ fn quiet(session: &Session, now_ms: i64, windows: Windows) -> Option<String> {
 /// What it is doing or waiting for; of an ended one how that is known.
 pub(super) fn doing(session: &Session, now_ms: i64, glyphs: Glyphs) -> String {
     if session.unchecked {
-        return glyphs.unknown().to_owned();
+        let unseen = session.notices.iter().any(|notice| notice.code == "unobserved");
+        let word = if unseen { "cannot be read" } else { glyphs.unknown() };
+        return word.to_owned();
     }
     let mut parts = vec![match session.phase {
         None => glyphs.unknown().to_owned(),

@@ -11,7 +11,7 @@ use super::{
 use crate::lifecycle::presence::Here;
 use crate::store::evidence::{self, Evidence};
 use crate::store::query::{self, SessionRow, Wanted};
-use crate::store::{Result, Tx, ledger, meta};
+use crate::store::{Result, Tx, ledger, meta, sessions as store_sessions};
 
 /// The consumer whose acknowledgements settle what asks for attention.
 pub(super) const OPERATOR: &str = "operator";
@@ -86,6 +86,7 @@ pub(super) fn around(tx: &Tx<'_>, beside: &Beside, now_ms: i64) -> Result<Around
         observed,
         here: here(beside, now_ms),
         clock_stepped_ms: meta::clock_stepped_ms(tx)?,
+        unseen: store_sessions::unseen(tx)?,
     };
     let mut ended = Ok(HashSet::new());
     around.family = Family::new(&kin, |roots| {

@@ -1,6 +1,6 @@
 //! One session as shown, from its row and from what was read beside it; pure.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::attention::{self, Stakes};
 use super::behind;
@@ -13,7 +13,7 @@ use crate::compaction::{BracketEvidence, Fold};
 use crate::lifecycle::decide;
 use crate::lifecycle::presence::{Answers, Here, Presence, Trust, Word, presence};
 use crate::lifecycle::work::Written;
-use crate::lifecycle::{Basis, Status, Windows, judged_ms};
+use crate::lifecycle::{Basis, Status, Windows, judged_ms, moment};
 use crate::store::evidence::Evidence;
 use crate::store::query::{Agent, Facts, Outcome, SessionRow, TitleKind, Turn, VerdictRow};
 use crate::text;
@@ -44,6 +44,8 @@ pub(super) struct Around {
     pub(super) here: Option<Here>,
     /// When the clock was last seen to jump, ms.
     pub(super) clock_stepped_ms: Option<i64>,
+    /// Sessions of which something cannot be seen, each with since when, ms.
+    pub(super) unseen: BTreeMap<i64, i64>,
 }
 
 impl Around {
@@ -151,7 +153,8 @@ fn judge(row: &SessionRow, facts: &Facts, around: &Around, ended: &HashSet<i64>)
         None => return None,
     };
     let terminal = verdict.status.is_terminal();
-    let unchecked = !terminal && !row.nested && is_past_due(row, around);
+    let unseen = around.unseen.contains_key(&row.id);
+    let unchecked = !terminal && (unseen || (!row.nested && is_past_due(row, around)));
     let presence = around.presence(row, facts.settled_ms);
     let evidence = around.bracket_evidence(row, verdict.status, &facts.compaction);
     let standing = bracket::standing(&facts.compaction, &evidence, now_ms);
@@ -443,6 +446,11 @@ fn notices(
             notices.push(Notice { code: code.to_owned(), text });
         }
     };
+    if let Some(since_ms) = around.unseen.get(&row.id) {
+        let since = moment(*since_ms);
+        let what = "a file or folder of it or of its sub-agents cannot be read";
+        add("unobserved", format!("not observed since {since}: {what}"));
+    }
     if around.damaged.contains(&row.id) {
         let text = "a part of its file is damaged and was skipped; what is intact counts";
         add("damaged", text.to_owned());

@@ -335,6 +335,17 @@ pub fn sessions_of(tx: &Tx<'_>, generation: i64) -> Result<Vec<i64>> {
     Ok(rows)
 }
 
+/// Sessions of the files between these paths.
+pub fn sessions_between(tx: &Tx<'_>, from: &[u8], to: &[u8]) -> Result<Vec<i64>> {
+    let sql = "SELECT DISTINCT f.session_id FROM source_files g JOIN facts f ON f.generation = g.id
+        WHERE g.path >= ?1 AND g.path < ?2 AND g.live = 1";
+    let mut statement = tx.0.prepare_cached(sql)?;
+    let rows = statement
+        .query_map(params![from, to], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(rows)
+}
+
 /// Whether dead generations wait to be deleted.
 pub fn any_dead(tx: &Tx<'_>) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM source_files WHERE live = 0)";

@@ -1,9 +1,11 @@
 //! Sessions as the reconciler needs them: which are due, what is known of one, what it noted.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Deserialize;
 
-use super::{Result, Tx, transitions};
+use super::{Result, StoreError, Tx, meta, transitions};
 use crate::lifecycle::{Basis, Ending, Status, Windows};
 use crate::source::{EndKind, EndMark};
 
@@ -214,6 +216,25 @@ pub fn shift_signs(tx: &Tx<'_>, (old_ms, now_ms): (i64, i64), by_ms: i64) -> Res
         WHERE nested = 0 AND status IN ('running', 'idle') AND last_activity_ms IS NOT NULL";
     tx.0.prepare_cached(sql)?.execute([old_ms, now_ms, by_ms])?;
     Ok(())
+}
+
+/// Sessions of which something cannot be seen: row ids, each with since when, ms (JSON).
+const UNSEEN: &str = "unseen_since_ms";
+
+/// Sessions of which something cannot be seen, each with since when, ms.
+pub fn unseen(tx: &Tx<'_>) -> Result<BTreeMap<i64, i64>> {
+    // What cannot be read marks nobody, and is written anew at the next change.
+    let kept = meta::get(tx, UNSEEN)?.and_then(|json| serde_json::from_str(&json).ok());
+    Ok(kept.unwrap_or_default())
+}
+
+/// Marks these, and no others.
+pub fn set_unseen(tx: &Tx<'_>, sessions: &BTreeMap<i64, i64>) -> Result<()> {
+    if sessions.is_empty() {
+        return meta::remove(tx, UNSEEN);
+    }
+    let json = serde_json::to_string(sessions).map_err(|why| StoreError::Value(why.to_string()))?;
+    meta::set(tx, UNSEEN, &json)
 }
 
 /// Takes a session out of every pass until something new is written about it.

@@ -41,5 +41,6 @@ mod stage;
 mod store_files;
 mod tidy;
 mod ui;
+mod unseen;
 #[cfg(target_os = "linux")]
 mod watch;

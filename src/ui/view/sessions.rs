@@ -91,7 +91,9 @@ fn mark(_: &Model, session: &Session) -> Piece {
 fn across(model: &Model, session: &Session) -> Option<Piece> {
     session.unchecked.then(|| {
         let quiet = age::age_or_unknown(model.quiet_ms(session));
-        dim(&format!("? was {} · {quiet} ago", session.status.word()))
+        let unseen = session.notices.iter().any(|notice| notice.code == "unobserved");
+        let why = if unseen { " · cannot be read" } else { "" };
+        dim(&format!("? was {} · {quiet} ago{why}", session.status.word()))
     })
 }
 
