@@ -12,8 +12,6 @@ use crate::liveness::proc::Proc;
 use crate::reconcile::{ClockCheck, ClockWarning, Reading, Step};
 use crate::store::{self, Store, meta};
 
-/// Clocks and file systems may differ by this without a step, ms.
-const SLACK_MS: i64 = 5_000;
 /// Boot, wall minus boot clock, and since when that is so.
 const FRAME: &str = "clock_frame";
 
@@ -137,7 +135,8 @@ impl Clocks {
         }
         self.looked_at_files = true;
         let behind = newest_ms.map_or(0, |newest| newest.saturating_sub(self.clock.now_ms()));
-        if behind > SLACK_MS {
+        // Another machine's clock, whose files these may be, is off by less.
+        if behind > windows.live_ms {
             self.ahead_until_ms = Some(self.clock.boot_ms().saturating_add(windows.live_ms));
             self.ahead_warning = Some(format!(
                 "the clock is {} behind the newest transcript; what is stamped later than now waits \

@@ -8,6 +8,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
+use std::process::Command;
 
 use lullwatch::snapshot::{AuditCounts, Snapshot, Status};
 use serde_json::json;
@@ -194,4 +195,38 @@ fn a_root_that_is_gone_marks_its_sessions() {
     assert_eq!((unseen.status, unseen.unchecked), (Status::Running, true));
     fs::rename(monitor.path("away"), monitor.path(".claude")).unwrap();
     assert_eq!(session(&monitor.pass(T0 + 2 * DAY), CLAUDE).status, Status::Completed);
+}
+
+/// With too few file handles a part of a family is read, or nothing; never is one judged by a part.
+#[test]
+fn with_too_few_file_handles_nobody_is_judged_by_a_part_of_its_family() {
+    let monitor = Monitor::unlooked();
+    monitor.claude(CLAUDE, T0, &Said::Prompt("Add a table"));
+    sub_agent(&monitor, T0 + 2 * DAY - SECOND);
+    let home = monitor.path("");
+    let mut held_back = 0;
+    for handles in 6..16 {
+        let run = |arguments: &str| {
+            let program = env!("CARGO_BIN_EXE_lullwatch");
+            let script = format!("ulimit -n {handles}; exec \"{program}\" {arguments}");
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &script]).env_clear().env("HOME", &home);
+            shell.env("LULLWATCH_NOW", stamp(T0 + 2 * DAY)).output().unwrap()
+        };
+        let output = run(&format!("--once --json --db {handles}.db"));
+        if output.status.code() == Some(1) {
+            continue; // not even the database can be opened
+        }
+        let seen: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let complete = seen["mirror"]["complete"] == json!(true);
+        let told: Vec<&str> = seen["sessions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|session| session["status"].as_str().unwrap())
+            .collect();
+        assert_eq!(told, if complete { vec!["running"] } else { vec![] }, "{handles}: {seen}");
+        held_back += usize::from(!complete);
+    }
+    assert!(held_back > 0, "some limit leaves the database and takes the folders");
 }
