@@ -215,7 +215,7 @@ pub fn kin(tx: &Tx<'_>, live_from_ms: i64, now_ms: i64) -> Result<Vec<KinRow>> {
          WHERE nested = 1 AND COALESCE(own_clock_ms, last_activity_ms) >= ?1
            AND json_valid(facts) AND json_extract(facts, '$.turn') = 'open'
            AND (COALESCE(own_clock_ms, last_activity_ms) <= ?2
-               OR json_extract(facts, '$.read_ahead_ms') >= ?1)",
+               OR COALESCE(json_extract(facts, '$.read_ahead_ms'), ?2) >= ?1)",
     )?;
     let moments = [live_from_ms, now_ms];
     for active in statement.query_map(moments, |row| row.get::<_, i64>(0))? {
