@@ -38,7 +38,6 @@ const DAMAGED_SHOWN: u32 = 5;
 
 /// The writing side of a process.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is news of another kind for the loop")]
 pub struct Engine {
     /// The store.
     pub store: Store,

@@ -66,6 +66,7 @@ impl Around {
             Agent::Codex | Agent::Dsh => false,
         };
         let activity_ms = row.own_clock_ms.map(|at| judged(row, at, self.now_ms));
+        let settled_ms = settled_ms.map(|at| judged(row, at, self.now_ms));
         presence(
             self.observed(row.id),
             self.trust(),

@@ -223,7 +223,7 @@ impl Facts {
         }
         let answered = calls > 0 && self.open_calls.is_empty();
         if answered || (matches!(record.what, What::Turn(_)) && self.turn != Turn::Open) {
-            self.settled_ms = self.settled_ms.max(record.at_ms.map(|at| at.min(observed_ms)));
+            self.settled_ms = self.settled_ms.max(record.at_ms.map(|at| at.min(STAMP_MAX_MS)));
         }
     }
 

@@ -46,7 +46,7 @@ impl Hidden {
                 fs::rename(&path, &aside).unwrap();
                 symlink(&path, &path).unwrap();
             }
-            Way::Mode => fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap(),
+            Way::Mode => fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap(),
         }
         Self { path, aside, way }
     }
