@@ -213,7 +213,8 @@ fn with_too_few_file_handles_nobody_is_judged_by_a_part_of_its_family() {
             shell.args(["-c", &script]).env_clear().env("HOME", &home);
             shell.env("LULLWATCH_NOW", stamp(T0 + 2 * DAY)).output().unwrap()
         };
-        let output = run(&format!("--once --json --db {handles}.db"));
+        let db = monitor.path(&format!("state/{handles}.db"));
+        let output = run(&format!("--once --json --db \"{}\"", db.display()));
         if output.status.code() == Some(1) {
             continue; // not even the database can be opened
         }
