@@ -62,7 +62,7 @@ fn what_only_looks_like_a_transcript_is_passed_over() {
     assert_eq!(mirror.work().files, 3, "the good one, the empty one, the one in an odd folder");
     assert_eq!(number(&home, "SELECT count(*) FROM sessions WHERE last_activity_ms > 0"), 2);
     let blind: Vec<&Path> = mirror.blind().map(|(path, _)| path).collect();
-    assert_eq!(blind, Vec::<&Path>::new());
+    assert_eq!(blind, [id(7)], "what lies behind a loop nobody knows");
 }
 
 #[test]
