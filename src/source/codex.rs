@@ -7,6 +7,7 @@
 //! [`events`] (the program's side); [`turns`], [`tokens`] and [`compactions`] carry what outlives
 //! a line. Everything they carry has a bound, whatever the file holds.
 
+mod children;
 mod compactions;
 mod events;
 mod identity;
@@ -22,9 +23,10 @@ use serde::{Deserialize, Serialize};
 
 use super::json::{OVERSIZED_FIELD, Shape, Value};
 use super::{
-    Hint, Message, MessageKind, MessageSource, Of, Place, Record, SessionKey, Span, Title,
+    Hint, Kind, Message, MessageKind, MessageSource, Of, Place, Record, SessionKey, Span, Title,
     TitleKind, What,
 };
+use children::Children;
 use compactions::Compactions;
 use identity::Meta;
 use text::{capped, word};
@@ -60,6 +62,8 @@ pub struct State {
     turns: Turns,
     meter: Meter,
     compactions: Compactions,
+    #[serde(default)]
+    children: Children,
 }
 
 /// The object at hand: its stamps, its place, and where its records go.
@@ -209,6 +213,7 @@ impl State {
             turns: Turns::default(),
             meter: Meter::new(stem.is_some_and(|stem| stem.continues)),
             compactions: Compactions::default(),
+            children: Children::default(),
         }
     }
 
@@ -344,6 +349,8 @@ impl State {
         if let Some(base) = meta.base() {
             entry.say(What::Base(base));
         }
+        self.children.is_child = origin.kind == Kind::SubAgent;
+        self.children.path = meta.agent_path();
         self.key = Some(SessionKey { native: id, parent: origin.parent });
         entry.say_at(started_ms, What::Started);
         entry.say(What::Kind(origin.kind));

@@ -7,7 +7,8 @@ impl Agent {
     /// store then reads that agent's files anew. Version 1 is what stores without a number hold.
     pub const fn reading_version(self) -> i64 {
         match self {
-            Self::Claude | Self::Codex => 4,
+            Self::Claude => 4,
+            Self::Codex => 5,
             Self::Dsh => 3,
         }
     }

@@ -36,6 +36,7 @@ struct Event<'a> {
     completed_ms: Option<Value<'a>>,
     turns: Option<Value<'a>>,
     mode: Option<Value<'a>>,
+    settings: Option<Value<'a>>,
     root_turn: Option<Value<'a>>,
     attribution: Option<Value<'a>>,
 }
@@ -64,6 +65,7 @@ impl<'a> Event<'a> {
                 b"num_turns" => &mut event.turns,
                 b"root_turn_id" => &mut event.root_turn,
                 b"turn_attribution" => &mut event.attribution,
+                b"thread_settings" => &mut event.settings,
                 b"collaboration_mode_kind" => &mut event.mode,
                 _ => continue,
             };
@@ -99,7 +101,14 @@ impl State {
                 let estimate = self.meter.count(event.info, entry);
                 return self.compactions.estimate(estimate);
             }
-            "thread_settings_applied" | "thread_goal_updated" => return,
+            "thread_settings_applied" => {
+                let model = event.settings.and_then(|settings| settings.get("model"));
+                if let Some(model) = capped(model, NAME_CHARS) {
+                    entry.say(What::Model(model));
+                }
+                return;
+            }
+            "thread_goal_updated" => return,
             _ => entry.say(What::Activity),
         }
         match kind {
@@ -244,7 +253,8 @@ impl State {
             | "Extension" => self.call_event(word(kind), item, entry),
             "EnteredReviewMode" => entry.note("review started".to_owned()),
             "ExitedReviewMode" => entry.note("review ended".to_owned()),
-            "Reasoning" | "HookPrompt" | "SubAgentActivity" => {}
+            "SubAgentActivity" => self.sub_agent(item, entry),
+            "Reasoning" | "HookPrompt" => {}
             _ => entry.unknown("item_completed", kind),
         }
     }

@@ -58,6 +58,7 @@ pub(super) struct Meta<'a> {
     thread_source: Option<Value<'a>>,
     forked_from: Option<Value<'a>>,
     parent: Option<Value<'a>>,
+    agent_path: Option<Value<'a>>,
     git: Option<Value<'a>>,
     pub(super) history_base: Option<Value<'a>>,
     pub(super) history_start: Option<Value<'a>>,
@@ -85,6 +86,7 @@ impl<'a> Meta<'a> {
                 b"thread_source" => &mut meta.thread_source,
                 b"forked_from_id" => &mut meta.forked_from,
                 b"parent_thread_id" => &mut meta.parent,
+                b"agent_path" => &mut meta.agent_path,
                 b"git" => &mut meta.git,
                 b"history_base" => &mut meta.history_base,
                 b"subagent_history_start_ordinal" => &mut meta.history_start,
@@ -93,6 +95,13 @@ impl<'a> Meta<'a> {
             *slot = Some(value);
         }
         meta
+    }
+
+    /// The path of a sub-agent among the agents.
+    pub(super) fn agent_path(&self) -> Option<String> {
+        let spawn = self.source.and_then(|source| source.at(&["subagent", "thread_spawn"]));
+        let path = spawn.and_then(|spawn| spawn.get("agent_path"));
+        capped(path, NAME_CHARS).or_else(|| capped(self.agent_path, NAME_CHARS))
     }
 
     /// The rollout with which this one goes on, and from where.

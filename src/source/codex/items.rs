@@ -18,6 +18,7 @@ struct Item<'a> {
     id: Option<Value<'a>>,
     call_id: Option<Value<'a>>,
     name: Option<Value<'a>>,
+    recipient: Option<Value<'a>>,
     /// `arguments` or `input`.
     arguments: Option<Value<'a>>,
     action: Option<Value<'a>>,
@@ -36,6 +37,7 @@ impl<'a> Item<'a> {
                 b"id" => &mut item.id,
                 b"call_id" => &mut item.call_id,
                 b"name" => &mut item.name,
+                b"recipient" => &mut item.recipient,
                 b"arguments" | b"input" => &mut item.arguments,
                 b"action" => &mut item.action,
                 b"output" | b"tools" | b"result" => &mut item.output,
@@ -92,8 +94,12 @@ impl State {
         match sort(word(item.kind)) {
             Some(Sort::Message) => self.message_item(&item, entry),
             Some(Sort::Mail) => {
-                // Mail between agents: worth a line, but nobody's prompt or answer.
-                if let Some(text) = Preview::content(item.content, Human::Everything).all() {
+                // Other mail between agents: worth a line, but nobody's prompt or answer.
+                if let Some(task) = self.task(item.content, item.recipient) {
+                    self.compactions.over(entry);
+                    entry.row(MessageKind::Prompt, MessageSource::Primary, task);
+                    self.turns.prompt_event(entry);
+                } else if let Some(text) = Preview::content(item.content, Human::Everything).all() {
                     entry.note(text);
                 }
             }
@@ -152,6 +158,9 @@ impl State {
         let name = capped(item.name, NAME_CHARS)
             .unwrap_or_else(|| kind.strip_suffix("_call").unwrap_or(kind).to_owned());
         let text = call_text(item).or_else(|| oversized_note(entry)).unwrap_or_default();
+        if name == "spawn_agent" {
+            self.spawns(call.as_ref(), item.arguments);
+        }
         self.turns.call(call.as_ref(), entry);
         entry.call_row(Message {
             counted: true,

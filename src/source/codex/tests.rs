@@ -3,6 +3,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "tests look for one variant among many")]
 
 mod activity;
+mod children;
 mod compactions;
 mod identity;
 mod index;

@@ -158,6 +158,11 @@ impl Turns {
         }
     }
 
+    /// The turn under way has a prompt.
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.early_prompt || self.open.last().is_some_and(|turn| turn.prompt)
+    }
+
     /// The id of the turn that began last.
     pub(super) fn newest(&self) -> Option<String> {
         self.newest.clone()

@@ -67,3 +67,13 @@ fn a_row_without_a_stamp_takes_the_last_one_and_moves_no_clock() {
     assert_eq!(facts.first_prompt.unwrap().at_ms, T0 + 4000);
     assert_eq!(facts.last_activity_ms, None);
 }
+
+#[test]
+fn settings_that_are_applied_tell_the_newest_model() {
+    let mut tape = Tape::new();
+    tape.at(9).line("turn_context", &json!({"model": "gpt-6", "cwd": "/w"}));
+    tape.event("thread_settings_applied", &json!({"thread_settings": {"model": "gpt-7"}}));
+    tape.event("thread_settings_applied", &json!({"thread_settings": {"model": null}}));
+    let facts = tape.facts();
+    assert_eq!((facts.model.as_deref(), facts.last_activity_ms), (Some("gpt-7"), None));
+}
