@@ -545,6 +545,52 @@ fn a_completed_session_whose_lock_is_taken_again_is_open_again() {
     holder.kill();
 }
 
+/// One process holds a dsh session and its sub-agent, and is killed: nothing of an ended parent is at
+/// work.
+#[test]
+fn a_sub_agent_of_dsh_whose_holder_was_killed_is_at_work_no_more() {
+    let monitor = Monitor::new();
+    let top = DshLog { version: 4, id: DSH, parent: None };
+    let child = DshLog { version: 4, id: "child", parent: Some(DSH) };
+    monitor.dsh_as(&top, 0, T0, "turn/start", &json!({"turn": 1}));
+    let done = json!({"turn": 1, "reason": {"kind": "completed"}});
+    monitor.dsh_as(&top, 1, T0 + SECOND, "turn/end", &done);
+    monitor.dsh_as(&child, 0, T0 + 2 * SECOND, "turn/start", &json!({"turn": 1}));
+    let mut holder = StandIn::start();
+    for id in [DSH, "child"] {
+        holder.does("hold", &monitor.path(&format!(".dsh/sessions/--w--/{id}/session.lock")));
+    }
+    let look = |at_ms| {
+        let seen = monitor.open(at_ms, DSH);
+        let child = &seen.children[0];
+        (seen.session.status, seen.session.active_children, child.phase)
+    };
+    let alive = look(T0 + 10 * SECOND);
+    assert_eq!(alive, (Status::Running, 1, Some(Phase::Working)));
+    holder.kill();
+    let dead = look(T0 + 12 * SECOND);
+    assert_eq!(dead, (Status::Completed, 0, Some(Phase::WorkingGone)));
+}
+
+#[test]
+fn a_dsh_session_that_ended_in_an_error_needs_somebody() {
+    let monitor = Monitor::new();
+    let log = DshLog { version: 4, id: DSH, parent: None };
+    monitor.dsh_as(&log, 0, T0, "turn/start", &json!({"turn": 1}));
+    let error = json!({"message": "no key", "code": "AUTH", "status": 401});
+    let failed = json!({"turn": 1, "reason": {"kind": "error", "error": error}});
+    monitor.dsh_as(&log, 1, T0 + SECOND, "turn/end", &failed);
+    let mut holder = StandIn::start();
+    holder.does("hold", &dsh_lock(&monitor));
+    let look = |at_ms| {
+        let seen = session(&monitor.pass(at_ms), DSH).clone();
+        (seen.status, seen.phase, seen.attention)
+    };
+    assert_eq!(look(T0 + 10 * SECOND), (Status::Running, Some(Phase::Error), true));
+    holder.kill();
+    assert_eq!(look(T0 + 12 * SECOND), (Status::Completed, Some(Phase::Ended), true));
+}
+
 // Brackets.
 
 /// When a process started, ms.
