@@ -512,6 +512,20 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_with_a_comma_is_no_list_and_a_list_of_nothing_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let odd = folder.path().join("c,d");
+        fs::create_dir(&odd).unwrap();
+        let odd = odd.to_str().unwrap();
+        assert_eq!(listed(odd), [odd]);
+        assert_eq!(listed(" /a , ,/b d"), ["/a", "/b d"]);
+        let config =
+            load(&Globals::default(), &around(&[("HOME", "/h"), ("CLAUDE_CONFIG_DIR", ",")]))
+                .unwrap();
+        assert!(agents_paths(&config).contains(&("claude", "/h/.claude".to_owned())));
+    }
+
+    #[test]
     fn flags_win_over_the_file_and_the_file_over_the_defaults() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");
