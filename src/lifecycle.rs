@@ -339,6 +339,19 @@ impl Ending {
         }
     }
 
+    /// It was found out by looks, and its time is that of the last one that saw the process here.
+    pub fn is_last_sight(self) -> bool {
+        match self {
+            Self::ProcessGone | Self::RegistryMoved => true,
+            Self::EndedByModel
+            | Self::SessionEndHook
+            | Self::ChildExited
+            | Self::CostState
+            | Self::LaterCostState
+            | Self::ContinuedIn => false,
+        }
+    }
+
     /// Its time is that of the end itself, not of the last look before it.
     pub fn is_exact(self) -> bool {
         match self {

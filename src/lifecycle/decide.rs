@@ -259,11 +259,24 @@ impl Case<'_> {
         self.now_ms.saturating_sub(self.known.sign_of_life_ms)
     }
 
-    /// The most exact end that nothing revokes and no live process vetoes.
+    /// The most exact end that nothing revokes, no live process vetoes and no look contradicts: what
+    /// a look saw alive after an exit had not ended yet, and its end is when it was last seen.
     fn standing_end(&self) -> Option<&End> {
         let held = self.known.holder.pid().is_some();
         let good = |end: &&End| end.stands(self.known) && (!held || end.ending.outlives_a_holder());
-        self.known.ends.iter().filter(good).min_by_key(|end| (end.ending, Reverse(end.at_ms)))
+        let standing = || self.known.ends.iter().filter(good);
+        let looks = standing().filter(|end| end.ending.is_last_sight());
+        let alive_ms = looks.filter_map(|end| end.at_ms).max();
+        let before_a_look = |end: &&End| {
+            let at_ms = end.at_ms.or(self.known.own_activity_ms);
+            let later = at_ms
+                .zip(alive_ms)
+                .is_some_and(|(at, alive)| alive.saturating_sub(at) > END_SLACK_MS);
+            later && !end.ending.is_last_sight() && !end.ending.outlives_a_holder()
+        };
+        standing()
+            .filter(|end| !before_a_look(end))
+            .min_by_key(|end| (end.ending, Reverse(end.at_ms)))
     }
 
     fn verdict(&self, rule: Rule) -> Verdict {

@@ -382,12 +382,11 @@ fn newer(row: &SessionRow, facts: &Facts, around: &Around, seen: &Presence) -> O
 
 fn ended_in(facts: &Facts, terminal: bool) -> Option<EndedIn> {
     match (terminal, facts.turn, facts.last_turn) {
-        (false, _, _) => None,
         (true, Turn::Open, _) => Some(EndedIn::Turn),
         (true, Turn::None | Turn::Closed | Turn::Interrupted, Some(Outcome::Error)) => {
             Some(EndedIn::Error)
         }
-        (true, Turn::None | Turn::Closed | Turn::Interrupted, _) => None,
+        (false, _, _) | (true, Turn::None | Turn::Closed | Turn::Interrupted, _) => None,
     }
 }
 

@@ -1,7 +1,5 @@
 //! What a transcript and a real process say together: the phase, who waits, who needs somebody.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-
 use lullwatch::snapshot::{EndedIn, Phase, Session, Status, WaitKind};
 use rstest::rstest;
 use serde_json::{Value, json};

@@ -192,6 +192,35 @@ fn the_most_exact_standing_end_decides() {
     );
 }
 
+#[rstest]
+#[case::within_the_slack(END_SLACK_MS, false)]
+#[case::past_the_slack(END_SLACK_MS + 1, true)]
+#[case::eight_seconds(8_000, true)]
+fn a_look_that_saw_a_process_alive_after_an_exit_has_the_time_of_the_end(
+    #[case] later_ms: i64,
+    #[case] moves: bool,
+) {
+    let at = NOW - 60_000;
+    let seen = at + later_ms;
+    for ending in Ending::ALL.into_iter().filter(|ending| ending.is_exact()) {
+        let ends = vec![end(ending, at), end(Ending::ProcessGone, seen)];
+        let stamp = decide(&Known { ends, ..silent(70_000) }, WINDOWS, NOW).end.unwrap();
+        // The model's own end stands whatever the process does after it.
+        let moved = moves && !ending.outlives_a_holder();
+        let at_ms = if moved { seen } else { at };
+        assert_eq!((stamp.at_ms, stamp.approximate), (at_ms, moved), "{ending:?}");
+    }
+}
+
+#[test]
+fn a_look_whose_end_was_revoked_moves_no_other() {
+    let own = NOW - 60_000;
+    let gone = End { observed_ms: Some(own - 10_000), ..end(Ending::ProcessGone, own - 11_000) };
+    let ends = vec![end(Ending::CostState, own - 20_000), gone];
+    let verdict = decide(&Known { ends, ..silent(60_000) }, WINDOWS, NOW);
+    assert_eq!(verdict.end, Some(EndStamp { at_ms: own, approximate: false, duration_ms: None }));
+}
+
 #[test]
 fn a_working_process_keeps_a_silent_session_running_and_says_so() {
     let known = Known { sign_of_life_ms: NOW - 1_000, ..silent(LIVE + 60_000) };

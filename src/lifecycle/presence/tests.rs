@@ -122,7 +122,7 @@ fn of_several_processes_the_word_that_counts(
 #[test]
 fn of_the_dead_no_word_counts() {
     let dead = Evidence { says: "gone".to_owned(), ..busy("busy") };
-    assert_eq!(fresh(&[dead.clone()]).said, None);
+    assert_eq!(fresh(std::slice::from_ref(&dead)).said, None);
     let seen = fresh(&[dead, busy("idle")]);
     assert_eq!(seen.said.map(|said| (said.word, said.one_of_several)), Some((Word::Idle, false)));
     assert_eq!(seen.shown.unwrap().state.as_deref(), Some("idle"));
