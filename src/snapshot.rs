@@ -333,6 +333,8 @@ pub struct WaitingFor {
     pub kind: WaitKind,
     /// The tool that asks, or that is to be allowed.
     pub tool: Option<String>,
+    /// What it would do, or what it asks, as far as one line of its call tells.
+    pub text: Option<String>,
     /// Since when, ms.
     pub since_ms: Option<i64>,
 }

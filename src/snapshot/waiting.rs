@@ -5,6 +5,7 @@
 //! question; since when is told by the one who says it.
 
 use super::phase::{self, Asks};
+use super::session::clean;
 use super::{Phase, WaitKind, WaitingFor};
 use crate::lifecycle::presence::{Presence, Wait};
 use crate::store::query::{Facts, OpenCall};
@@ -51,7 +52,12 @@ pub(super) fn waiting_for(
         (Asks::Answer, None) => WaitKind::Input,
     };
     let since_ms = wait.and_then(|wait| wait.since_ms);
-    Some(WaitingFor { kind, since_ms: since_ms.or(call.and_then(|call| call.at_ms)), tool })
+    Some(WaitingFor {
+        kind,
+        since_ms: since_ms.or(call.and_then(|call| call.at_ms)),
+        tool,
+        text: call.and_then(|call| clean(&call.text)),
+    })
 }
 
 /// A request of a hook says for which tool; the words of a process and of a notification do not.

@@ -32,6 +32,8 @@ const NOTICES_MAX: usize = 16;
 pub const TITLE_CHARS: usize = 1000;
 /// A sub-agent's last records may be stamped so much later than its parent's word of its end, ms.
 const RETURN_SLACK_MS: i64 = 2_000;
+/// Characters kept of what a call would do.
+const CALL_CHARS: usize = 256;
 /// A stamp this far ahead of the moment it was read at says that one of the two clocks is wrong, ms.
 const CLOCK_SLACK_MS: i64 = 5_000;
 /// 9999-12-31T23:59:59.999Z: what is stamped later than any calendar goes is stamped so, ms.
@@ -46,6 +48,9 @@ pub struct OpenCall {
     pub name: String,
     /// When it was called, ms.
     pub at_ms: Option<i64>,
+    /// What it would do, as far as one argument tells: a command, a path. Empty where none does.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
 }
 
 /// A text with the stamp that orders it.
@@ -322,7 +327,8 @@ impl Facts {
                 if let Some(id) = message.call.clone().filter(|_| primary) {
                     let name = message.name.clone().unwrap_or_default();
                     self.open_calls.retain(|open| open.id != id);
-                    keep_last(&mut self.open_calls, OpenCall { id, name, at_ms });
+                    let text = message.text.chars().take(CALL_CHARS).collect();
+                    keep_last(&mut self.open_calls, OpenCall { id, name, at_ms, text });
                 }
                 Some(&mut self.tool_calls)
             }

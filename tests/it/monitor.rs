@@ -178,7 +178,8 @@ impl Monitor {
                 "assistant",
                 message(
                     "tool_use",
-                    json!({"type": "tool_use", "id": "t", "name": tool, "input": {}}),
+                    json!({"type": "tool_use", "id": "t", "name": tool,
+                        "input": {"command": "make all"}}),
                 ),
             ),
             Said::Result => (

@@ -172,6 +172,7 @@ fn what_is_waited_for_goes_with_the_phase(
     let waits = seen.waiting_for.unwrap();
     assert_eq!((waits.kind, waits.tool.as_deref()), (kind, Some(tool)));
     assert_eq!(waits.since_ms, Some(T0 + 2 * SECOND));
+    assert_eq!(waits.text.as_deref(), Some("make all"));
 }
 
 #[test]

@@ -214,7 +214,8 @@ fn compacted_twice() -> Fold {
 }
 
 fn call(name: &str, ago: i64) -> OpenCall {
-    OpenCall { id: "c1".to_owned(), name: name.to_owned(), at_ms: Some(NOW - ago) }
+    let (id, name) = ("c1".to_owned(), name.to_owned());
+    OpenCall { id, name, at_ms: Some(NOW - ago), text: "make\u{202e} all".to_owned() }
 }
 
 /// One session of each sort an operator meets.

@@ -72,6 +72,7 @@ struct ProcessOut<'a> {
 struct WaitingOut<'a> {
     kind: &'static str,
     tool: Option<Clean<'a>>,
+    text: Option<Clean<'a>>,
     since: Moment,
 }
 
@@ -118,6 +119,7 @@ fn waiting(waiting: &WaitingFor) -> WaitingOut<'_> {
     WaitingOut {
         kind: waiting.kind.word(),
         tool: clean(waiting.tool.as_deref()),
+        text: clean(waiting.text.as_deref()),
         since: moment(waiting.since_ms),
     }
 }

@@ -302,6 +302,7 @@ pub(super) const SESSION: Kind = Object(&[
         Or(&Object(&[
             ("kind", Word(&["approval", "question", "plan", "input"])),
             ("tool", Or(&Text)),
+            ("text", Or(&Text)),
             ("since", Or(&Time)),
         ])),
     ),

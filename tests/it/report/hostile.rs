@@ -61,6 +61,7 @@ fn session(evil: &str, phase: Phase, quiet_ms: i64) -> Session {
         waiting_for: (phase == Phase::Question).then(|| WaitingFor {
             kind: WaitKind::Question,
             tool: text(),
+            text: text(),
             since_ms: Some(i64::MIN),
         }),
         attention: phase == Phase::Question,

@@ -118,7 +118,12 @@ fn a_bare_rollout_inherits_the_stamp_of_its_header() {
     assert_eq!(read_open.own().turn, Open);
     assert_eq!(
         read_open.own().open_calls,
-        [OpenCall { id: "c".into(), name: "shell".into(), at_ms: Some(T0 + 3000) }]
+        [OpenCall {
+            id: "c".into(),
+            name: "shell".into(),
+            at_ms: Some(T0 + 3000),
+            text: "ls -l".into()
+        }]
     );
     assert!(facts.unknown.is_empty(), "{:?}", facts.unknown);
 }
