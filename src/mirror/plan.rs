@@ -75,6 +75,14 @@ pub enum Plan {
     Restart,
 }
 
+/// Whether a file that was read to its end may hold something else in its middle: it has changed, and
+/// is as long as before. The same is told of one whose mode or links have changed.
+pub fn is_rewritten(read: &Stat, now: &Stat) -> bool {
+    (read.dev, read.ino, read.size) == (now.dev, now.ino, now.size)
+        && read.ctime_ns != now.ctime_ns
+        && read.size > 0
+}
+
 /// Decides by stat alone.
 pub fn plan(cursor: &Cursor, now: &Stat) -> Plan {
     let same = Stat { mtime_ms: 0, ..cursor.stat } == Stat { mtime_ms: 0, ..*now };

@@ -64,7 +64,9 @@ impl Start {
                 known.map_or(Replaces::Nothing, |known| Replaces::AtOnce(known.generation));
             return Ok(Self::afresh(opened, replaces));
         };
-        if known.is_outdated() || known.again.is_some() {
+        // The two ends are the same; that it changed without growing is told by its times alone.
+        let rewritten = plan::is_rewritten(&known.cursor.stat, &opened.stat);
+        if known.is_outdated() || known.again.is_some() || rewritten {
             return Self::again(opened, known, known.again);
         }
         let cursor = known.cursor;

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use proptest::prelude::*;
 
-use crate::home::{Home, NOW};
+use crate::home::{Home, NOW, difference};
 use lullwatch::mirror::Mirror;
 
 const SESSION: &str = "26f52589-6919-4be1-ac4b-9de9d22c854c";
@@ -602,4 +602,32 @@ fn what_has_grown_is_told_from_what_waits_and_from_what_was_only_touched() {
     let other = home.put("other", &codex_text());
     fs::rename(other, &file).unwrap();
     assert_eq!(grown(), [file]);
+}
+
+#[test]
+fn a_rewrite_that_keeps_size_and_both_ends_is_noticed() {
+    for (place, text) in [(CLAUDE, claude_text()), (CODEX, codex_text())] {
+        let text = String::from_utf8(text).unwrap();
+        let (was, is) = if place == CLAUDE { ("prompt 3", "PROMPT 3") } else { ("exec_", "EXEC_") };
+        let bed = Home::new();
+        let path = bed.put(place, text.as_bytes());
+        bed.pass();
+        let rewritten = text.replace(was, is);
+        assert!(rewritten != text && rewritten.len() == text.len());
+        fs::OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .write_all(rewritten.as_bytes())
+            .unwrap();
+        bed.pass();
+        assert_eq!(difference(&strip(&bed), &fresh(place, rewritten.as_bytes())), "");
+        // A change of its mode alone costs one reading and says nothing new.
+        let before = strip(&bed);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o640);
+        fs::set_permissions(&path, mode).unwrap();
+        bed.pass();
+        assert_eq!(strip(&bed), before);
+        assert_eq!(bed.pass().work().files_opened, 0);
+    }
 }
