@@ -65,7 +65,7 @@ pub struct Globals {
     pub since: Option<i64>,
     /// One more place to look: an agent's home, or its folder of transcripts. Repeatable.
     #[arg(long, global = true, env = "LULLWATCH_ROOT", value_name = "AGENT=PATH",
-          value_parser = OsStringValueParser::new().try_map(parse_roots), hide_env = true)]
+          value_parser = OsStringValueParser::new().try_map(|typed: OsString| parse_roots(&typed)), hide_env = true)]
     pub root: Vec<Roots>,
     /// The database [default: `$XDG_STATE_HOME/lullwatch/lullwatch.db`].
     #[arg(long, global = true, env = "LULLWATCH_DB", value_name = "PATH", hide_env = true)]
@@ -239,7 +239,7 @@ fn parse_agent(word: &str) -> Result<Agent, String> {
 
 /// `AGENT=PATH`, and more of them behind commas. A comma before anything else belongs to the path,
 /// which may be any bytes.
-fn parse_roots(typed: OsString) -> Result<Roots, String> {
+fn parse_roots(typed: &OsStr) -> Result<Roots, String> {
     let mut roots: Vec<(Agent, Vec<u8>)> = Vec::new();
     for piece in typed.as_bytes().split(|byte| *byte == b',') {
         let named = piece.iter().position(|byte| *byte == b'=').and_then(|at| {

@@ -84,7 +84,7 @@ pub fn run(setting: &Setting) -> anyhow::Result<Exit> {
 }
 
 /// How long the reader is waited for at the end.
-const READER_WAIT: Duration = Duration::from_millis(1_000);
+const READER_WAIT: Duration = Duration::from_secs(1);
 
 fn options(setting: &Setting, query: crate::snapshot::Query) -> Options {
     let config = &setting.config;

@@ -86,9 +86,9 @@ mod tests {
         // Damage before it is passed over, as the mirror does.
         assert_eq!(read(&path, (0, 0), (16, 7), want).as_deref(), Ok(&b"{\"c\":3}"[..]));
         // Of what lies before the frame nothing is read.
-        let second = (first.len() + damage.len()) as u64;
-        std::fs::write(&path, [&vec![0; second as usize][..], &all[second as usize..]].concat())
-            .unwrap();
+        let second = first.len() + damage.len();
+        std::fs::write(&path, [&vec![0; second][..], &all[second..]].concat()).unwrap();
+        let second = second as u64;
         assert_eq!(read(&path, (second, 8), (16, 7), want).as_deref(), Ok(&b"{\"c\":3}"[..]));
         assert_eq!(read(&path, (second, 8), (16, 99), want), Err(Lost::Changed));
     }
