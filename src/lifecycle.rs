@@ -289,11 +289,15 @@ pub enum Ending {
     ProcessGone,
     /// Observed: its registry entry names another session.
     RegistryMoved,
+    /// Observed: the server that had loaded it has unloaded it, and lives on.
+    Unloaded,
+    /// Observed: a command that runs one turn has ended it, and holds no lock.
+    CommandDone,
 }
 
 impl Ending {
     /// Every kind, the most exact first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::EndedByModel,
         Self::SessionEndHook,
         Self::ChildExited,
@@ -302,6 +306,8 @@ impl Ending {
         Self::LaterCostState,
         Self::ProcessGone,
         Self::RegistryMoved,
+        Self::Unloaded,
+        Self::CommandDone,
     ];
 
     /// The word in evidence lines.
@@ -314,6 +320,8 @@ impl Ending {
             Self::ContinuedIn => "continued-in",
             Self::ProcessGone => "process gone",
             Self::RegistryMoved => "registry names another session",
+            Self::Unloaded => "unloaded by its server",
+            Self::CommandDone => "`codex exec` is done, and has no lock",
         }
     }
 
@@ -325,6 +333,8 @@ impl Ending {
             ("run", "exited") => Some(Self::ChildExited),
             ("registry" | "lock" | "run", "gone") => Some(Self::ProcessGone),
             ("registry" | "run", "moved") => Some(Self::RegistryMoved),
+            ("lock", "moved") => Some(Self::Unloaded),
+            ("lock", "exited") => Some(Self::CommandDone),
             _ => None,
         }
     }
@@ -333,22 +343,26 @@ impl Ending {
     pub fn is_marker(self) -> bool {
         match self {
             Self::EndedByModel | Self::CostState | Self::LaterCostState | Self::ContinuedIn => true,
-            Self::SessionEndHook | Self::ChildExited | Self::ProcessGone | Self::RegistryMoved => {
-                false
-            }
+            Self::SessionEndHook
+            | Self::ChildExited
+            | Self::ProcessGone
+            | Self::RegistryMoved
+            | Self::Unloaded
+            | Self::CommandDone => false,
         }
     }
 
     /// It was found out by looks, and its time is that of the last one that saw the process here.
     pub fn is_last_sight(self) -> bool {
         match self {
-            Self::ProcessGone | Self::RegistryMoved => true,
+            Self::ProcessGone | Self::RegistryMoved | Self::Unloaded => true,
             Self::EndedByModel
             | Self::SessionEndHook
             | Self::ChildExited
             | Self::CostState
             | Self::LaterCostState
-            | Self::ContinuedIn => false,
+            | Self::ContinuedIn
+            | Self::CommandDone => false,
         }
     }
 
@@ -360,7 +374,11 @@ impl Ending {
             | Self::ChildExited
             | Self::CostState
             | Self::ContinuedIn => true,
-            Self::LaterCostState | Self::ProcessGone | Self::RegistryMoved => false,
+            Self::LaterCostState
+            | Self::ProcessGone
+            | Self::RegistryMoved
+            | Self::Unloaded
+            | Self::CommandDone => false,
         }
     }
 
@@ -374,7 +392,9 @@ impl Ending {
             | Self::LaterCostState
             | Self::ContinuedIn
             | Self::ProcessGone
-            | Self::RegistryMoved => false,
+            | Self::RegistryMoved
+            | Self::Unloaded
+            | Self::CommandDone => false,
         }
     }
 }

@@ -202,6 +202,8 @@ pub enum What {
     Model(String),
     /// Version of the agent; the newest counts.
     Version(String),
+    /// Codex: what started it, `session_meta.source` where that is a word: `cli`, `exec`, `vscode`.
+    Source(String),
     /// Work behind the conversation: begun, over, or counted.
     Background(Background),
     /// A record type this adapter does not know.

@@ -126,7 +126,7 @@ fn by_lock(
     for path in paths {
         let held = match locks.observe(std::slice::from_ref(&path)) {
             Observed::Held(pids) => !pids.is_disjoint(members),
-            Observed::Free | Observed::Unknown(_) | Observed::NoFile => false,
+            Observed::Free | Observed::Unknown(_) | Observed::NoFile | Observed::NoFolder => false,
         };
         if held {
             found.extend(session_of_lock(tx, host, &path)?);

@@ -88,6 +88,8 @@ struct Asked {
     session: Session,
     agent: Agent,
     exited: Vec<Exited>,
+    /// It is of `codex exec`, which runs one turn, and that is over: since its newest activity, ms.
+    done_ms: Option<i64>,
     /// What its log alone says of its newest bracket.
     bracket: Bracket,
     /// Whoever writes its log holds its lock.
@@ -257,12 +259,14 @@ impl Probe {
 
     fn asked(&self, store: &mut Store, candidate: Candidate) -> store::Result<Option<Asked>> {
         let Some(agent) = Agent::from_word(&candidate.agent) else { return Ok(None) };
+        let done = agent == Agent::Codex && is_command_done(&candidate);
+        let done_ms = candidate.last_activity_ms.filter(|_| done);
         let mut session = Session {
             id: candidate.id,
             native_id: candidate.native_id,
             cwd: candidate.cwd,
             written: Written {
-                turn_open: candidate.turn_open,
+                turn_open: candidate.turn.as_deref() == Some("open"),
                 last_ms: candidate.own_activity_ms,
                 ..Written::default()
             },
@@ -293,7 +297,7 @@ impl Probe {
             (Agent::Dsh, Bracket::None | Bracket::Closed | Bracket::Failed)
             | (Agent::Claude | Agent::Codex, _) => true,
         };
-        Ok(Some(Asked { session, agent, exited: Vec::new(), bracket, takes_lock }))
+        Ok(Some(Asked { session, agent, exited: Vec::new(), done_ms, bracket, takes_lock }))
     }
 
     /// Where the lock of a session may lie.
@@ -306,7 +310,15 @@ impl Probe {
     ) -> store::Result<Vec<PathBuf>> {
         Ok(match agent {
             Agent::Claude => Vec::new(),
-            Agent::Codex => self.codex.iter().map(|root| codex_lock(root, native_id)).collect(),
+            Agent::Codex => {
+                // That another home has no lock of it says nothing.
+                let logs = store.read(|tx| evidence::paths(tx, id))?;
+                let logs: Vec<PathBuf> =
+                    logs.into_iter().map(|log| OsString::from_vec(log).into()).collect();
+                let own = |root: &&PathBuf| logs.iter().any(|log| log.starts_with(root));
+                let roots = self.codex.iter().filter(|root| logs.is_empty() || own(root));
+                roots.map(|root| codex_lock(root, native_id)).collect()
+            }
             Agent::Dsh => {
                 let logs = store.read(|tx| evidence::paths(tx, id))?;
                 let lock = |log: Vec<u8>| dsh_lock(Path::new(&OsString::from_vec(log)));
@@ -335,7 +347,11 @@ impl Probe {
                 Observation { id, records: Vec::new(), lock: None, working: None, waiting: None };
             let seen = by_id.remove(&id).unwrap_or(silent);
             let writer = self.writer(&asked, &seen, proc);
-            let rows = rows::rows(&seen, &asked.exited, writer.as_ref(), proc.scope(), now_ms);
+            let stored = self.stored.get(&id).map(Vec::as_slice).unwrap_or_default();
+            let mut rows = rows::rows(&seen, &asked.exited, writer.as_ref(), proc.scope(), now_ms);
+            if let Some(done_ms) = asked.done_ms {
+                rows.extend(rows::command_done(&seen, done_ms, stored, proc.scope(), now_ms));
+            }
             let working_ms = seen.working.is_some().then_some(now_ms);
             let answers = Answers::default();
             let seen_now = presence(&rows, Trust::Fresh, answers, asked.session.in_registry);
@@ -344,7 +360,6 @@ impl Probe {
                 processes.insert(id, Process { holder, working_ms });
             }
             self.records.insert(id, seen.records);
-            let stored = self.stored.get(&id).map(Vec::as_slice).unwrap_or_default();
             match rows::news(&rows, stored) {
                 News::None => {}
                 news @ (News::Seen | News::Said) => due.push((id, rows, news)),
@@ -395,7 +410,7 @@ impl Probe {
         }
         let lock = seen.lock.as_ref()?;
         let untaken = match lock {
-            Observed::NoFile => true,
+            Observed::NoFile | Observed::NoFolder => true,
             Observed::Free => !asked.takes_lock,
             Observed::Held(_) | Observed::Unknown(_) => false,
         };
@@ -453,6 +468,22 @@ fn with_children_at_work(
         asked.session.written.child_turn_open = at_work.contains(&asked.session.id);
     }
     Ok(())
+}
+
+/// The first Codex that locks every thread; formats/claude-and-codex.md section 3.5.
+const FIRST_WITH_LOCKS: (u32, u32) = (0, 147);
+
+/// Whether it is of `codex exec`, which runs one turn, with that turn over, and of a version that
+/// would hold a lock.
+fn is_command_done(candidate: &Candidate) -> bool {
+    let over = matches!(candidate.turn.as_deref(), Some("closed" | "interrupted"));
+    let mut numbers = candidate.version.as_deref().unwrap_or_default().split('.').map(str::parse);
+    let version = (numbers.next().and_then(Result::ok), numbers.next().and_then(Result::ok));
+    let locks = match version {
+        (Some(major), Some(minor)) => (major, minor) >= FIRST_WITH_LOCKS,
+        (None, _) | (_, None) => false,
+    };
+    over && locks && candidate.started_by.as_deref() == Some("exec")
 }
 
 /// The folder of the locks of a Codex home.

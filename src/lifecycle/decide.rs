@@ -224,7 +224,19 @@ impl End {
             Some(at) if !self.ending.is_exact() => {
                 let found = self.observed_ms.map(moment);
                 let found = found.map_or_else(String::new, |at| format!(", found out {at}"));
-                format!("{word}, last seen alive {}{found}", moment(at))
+                let last = match self.ending {
+                    Ending::CommandDone => "last active",
+                    Ending::Unloaded => "last seen loaded",
+                    Ending::EndedByModel
+                    | Ending::SessionEndHook
+                    | Ending::ChildExited
+                    | Ending::CostState
+                    | Ending::LaterCostState
+                    | Ending::ContinuedIn
+                    | Ending::ProcessGone
+                    | Ending::RegistryMoved => "last seen alive",
+                };
+                format!("{word}, {last} {}{found}", moment(at))
             }
             Some(at) => format!("{word} {}", moment(at)),
             None => word.to_owned(),

@@ -26,8 +26,10 @@ pub enum Observed {
     Free,
     /// It cannot be told, and why. Never the same as free.
     Unknown(&'static str),
-    /// There is no such file.
+    /// There is no such file, where such files are.
     NoFile,
+    /// Not even their folder is there.
+    NoFolder,
 }
 
 /// Where the lock of a Codex thread may lie, given a Codex home or its folder of rollouts.
@@ -112,7 +114,7 @@ impl<'a> Locks<'a> {
 
     /// What is seen of a lock that may lie at any of these places.
     pub fn observe(&self, candidates: &[PathBuf]) -> Observed {
-        let mut best = Observed::NoFile;
+        let mut best = Observed::NoFolder;
         for path in candidates {
             let seen = self.observe_one(path);
             if rank(&seen) > rank(&best) {
@@ -125,7 +127,10 @@ impl<'a> Locks<'a> {
     fn observe_one(&self, path: &Path) -> Observed {
         let meta = match fs::metadata(path) {
             Ok(meta) => meta,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Observed::NoFile,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let there = path.parent().is_some_and(Path::is_dir);
+                return if there { Observed::NoFile } else { Observed::NoFolder };
+            }
             Err(_) => return Observed::Unknown("its lock file cannot be looked at"),
         };
         if self.proc.sight() == Sight::None {
@@ -263,10 +268,11 @@ enum Owner {
 /// What says more comes first: a lock held anywhere is held.
 fn rank(seen: &Observed) -> u8 {
     match seen {
-        Observed::Held(_) => 3,
-        Observed::Unknown(_) => 2,
-        Observed::Free => 1,
-        Observed::NoFile => 0,
+        Observed::Held(_) => 4,
+        Observed::Unknown(_) => 3,
+        Observed::Free => 2,
+        Observed::NoFile => 1,
+        Observed::NoFolder => 0,
     }
 }
 
@@ -303,9 +309,12 @@ pub(super) fn device(_dev: u64) -> (u32, u32) {
 }
 
 fn is_session_lock(path: &Path) -> bool {
-    let folder = path.parent().and_then(Path::file_name);
-    path.file_name() == Some(OsStr::new("session.lock"))
-        || folder == Some(OsStr::new("thread-writer-locks"))
+    path.file_name() == Some(OsStr::new("session.lock")) || is_codex_lock(path)
+}
+
+/// Codex deletes its lock when it unloads a thread; a dsh lock is only let go of.
+pub(super) fn is_codex_lock(path: &Path) -> bool {
+    path.parent().and_then(Path::file_name) == Some(OsStr::new("thread-writer-locks"))
 }
 
 /// File systems whose locks may be held on another machine: the table has only those of this one.

@@ -8,6 +8,9 @@ use std::path::Path;
 
 use super::proc::{Proc, Process, Seen, Sight};
 
+/// Arguments looked at for what a program is.
+const ARGUMENTS_MAX: usize = 8;
+
 /// The running processes of one program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Programs {
@@ -30,6 +33,15 @@ pub fn dsh(proc: &Proc, processes_max: usize) -> Programs {
         }
     }
     programs
+}
+
+/// Whether this is a server, which loads sessions and unloads them: Codex's daemon, `dsh web`. It
+/// is one even while it holds a single session.
+pub(super) fn is_server(argv: &[String]) -> bool {
+    // Its options come first; what comes late is what somebody has typed.
+    let mut words = argv.iter().skip(1).take(ARGUMENTS_MAX);
+    words.any(|word| word == "app-server" || word == "--managed-daemon")
+        || (is_dsh(argv) && argv.iter().take(ARGUMENTS_MAX).any(|word| word == "web"))
 }
 
 /// `dsh …`, or an interpreter with `…/dsh` or `…/dsh…/lib/bin.js`.
@@ -61,5 +73,18 @@ mod tests {
         assert!(!is_dsh_line("node /opt/other/lib/bin.js"));
         assert!(!is_dsh_line("vim a b dsh"));
         assert!(!is_dsh_line("tail dsh.log"));
+    }
+
+    #[test]
+    fn a_server_is_known_by_its_command() {
+        let is_server =
+            |line: &str| is_server(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert!(is_server("codex app-server --listen unix:///x.sock --managed-daemon"));
+        assert!(is_server("/opt/codex -c a=b app-server"));
+        assert!(is_server("node /usr/bin/dsh web"));
+        assert!(!is_server("codex"));
+        let asked = ["codex", "exec", "fix the app-server"].map(str::to_owned);
+        assert!(!super::is_server(&asked));
+        assert!(!is_server("node /usr/bin/dsh --resume x"));
     }
 }

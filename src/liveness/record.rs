@@ -47,7 +47,7 @@ pub enum Fate {
     Shared,
     /// Alive, but what its entry says of this session is doubted: neither holds nor works.
     Suspect,
-    /// Alive, and it let go of this session: loaded no more, which is no end.
+    /// Alive, and it let go of this session: loaded no more, which by itself is no end.
     Unloaded,
     /// It cannot be told. Never the same as gone.
     Unknown,
@@ -55,7 +55,8 @@ pub enum Fate {
     Disproved,
     /// An earlier look verified it here, and it is gone.
     Gone,
-    /// An earlier look verified it here, and it went on to another session.
+    /// An earlier look verified it here; it lives on, and went on to another session or, a server,
+    /// has unloaded this one.
     Moved,
 }
 
@@ -140,6 +141,9 @@ pub struct Record {
     pub ever_said: bool,
     /// Claude's `entrypoint`.
     pub entrypoint: Option<String>,
+    /// It is a server: it loads sessions and unloads them, and lives on.
+    #[serde(default)]
+    pub server: bool,
 }
 
 impl Record {

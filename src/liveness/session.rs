@@ -5,8 +5,9 @@
 //! a process once verified here can say anything, and it must be proven gone, or twice seen
 //! elsewhere, before they say that it left.
 
-use super::locks::{Observed, file_ids};
+use super::locks::{Observed, file_ids, is_codex_lock};
 use super::proc::{Process, ProcessId, Run, Seen};
+use super::programs::is_server;
 use super::record::{Fate, Record, Source};
 use super::registry::{Claim, Entry, Judged, Says};
 use super::{Child, Look, Observation, Probe, Session, Waiting, Working, probe};
@@ -75,6 +76,7 @@ fn fresh(source: Source, process: ProcessId, look: &Look<'_>) -> Record {
         says_since_ms: None,
         ever_said: false,
         entrypoint: None,
+        server: false,
     }
 }
 
@@ -203,7 +205,12 @@ fn lock_records(session: &Session, lock_seen: Option<&Observed>, look: &Look<'_>
         let known = earlier_of(session, Source::Lock, process.id);
         let known = known.cloned().unwrap_or_else(|| fresh(Source::Lock, process.id, look));
         let record = verified(&known, &process, look);
-        let (fate, why) = match locks.others_held(pid, &own) {
+        let others = locks.others_held(pid, &own);
+        let named = look.proc.argv(pid).is_some_and(|argv| is_server(&argv));
+        let server = record.server || named || others.is_some_and(|others| others > 0);
+        let record = Record { server, ..record };
+        let (fate, why) = match others {
+            Some(0) if named => (Fate::Shared, format!("loaded by pid {pid}, a server")),
             Some(0) => (Fate::Dedicated, format!("pid {pid} holds its lock, and no other")),
             Some(others) => {
                 (Fate::Shared, format!("loaded by pid {pid}, which holds {others} more"))
@@ -281,7 +288,7 @@ fn unclaimed(
         Probe::Unknown(why) => Some(unknown(earlier, why, look)),
         Probe::Alive(process) => Some(match earlier.source {
             Source::Registry => elsewhere(session, earlier, &process, look),
-            Source::Lock => without_lock(earlier, &process, lock_seen, look),
+            Source::Lock => without_lock(session, earlier, &process, lock_seen, look),
             Source::Run => {
                 let record = verified(earlier, &process, look);
                 says(&record, Fate::Dedicated, earlier.why.clone(), look.now_ms)
@@ -322,6 +329,7 @@ fn elsewhere(session: &Session, record: &Record, process: &Process, look: &Look<
 
 /// A process that is alive, and does not hold the lock it held.
 fn without_lock(
+    session: &Session,
     record: &Record,
     process: &Process,
     lock_seen: Option<&Observed>,
@@ -331,10 +339,16 @@ fn without_lock(
     let freed = match lock_seen {
         Some(Observed::Free | Observed::NoFile) => true,
         Some(Observed::Held(pids)) => !pids.is_empty() && !pids.contains(&pid),
-        Some(Observed::Unknown(_)) | None => false,
+        Some(Observed::NoFolder | Observed::Unknown(_)) | None => false,
     };
     if !freed {
         return unknown(record, "alive, but who holds the lock is unknown", look);
+    }
+    let of_codex = session.locks.iter().any(|lock| is_codex_lock(lock));
+    let held = matches!(lock_seen, Some(Observed::Held(_)));
+    if record.server && of_codex && !held && !session.written.turn_open {
+        let why = format!("pid {pid}, a server, has unloaded it and lives on");
+        return left(record, Fate::Moved, why, look.now_ms);
     }
     let why = format!("pid {pid} let go of the lock and lives on: unloaded, which is no end");
     says(record, Fate::Unloaded, why, look.now_ms)

@@ -738,3 +738,67 @@ fn without_proc_nothing_is_known_and_the_look_says_so() {
     assert_eq!(world.last.notes[0].code, "proc_missing");
     assert!(lock.exists());
 }
+
+/// A Codex session, its turn as given, held by a server of that command at the first look.
+fn unloaded(argv: &[&str], turn_open: bool) -> (World, PathBuf) {
+    let mut world = World::new();
+    let lock = world.locked_session("a");
+    world.sessions[0].written.turn_open = turn_open;
+    world.fake.process(42, 7);
+    world.fake.argv(42, argv);
+    world.holds(42, &[&lock]);
+    world.look(NOW_MS);
+    world.fake.closes(42, 0);
+    world.fake.locks(&[]);
+    (world, lock)
+}
+
+const DAEMON: [&str; 3] = ["codex", "app-server", "--managed-daemon"];
+
+#[test]
+fn a_daemon_that_holds_one_session_is_a_server() {
+    let (world, _) = unloaded(&DAEMON, false);
+    assert_eq!(world.fates(0), [Fate::Shared]);
+    let said = world.standing(0);
+    assert_eq!((said.vetoes_end, said.vetoes_silence), (true, false));
+}
+
+#[test]
+fn a_session_that_a_daemon_has_unloaded_is_over() {
+    for removed in [true, false] {
+        let (mut world, lock) = unloaded(&DAEMON, false);
+        if removed {
+            fs::remove_file(&lock).unwrap();
+        }
+        world.look(NOW_MS + 60_000);
+        assert_eq!((world.fates(0), world.end(0)), (vec![Fate::Moved], Some(NOW_MS)));
+        // And stays so, until it is loaded again.
+        world.look(NOW_MS + 120_000);
+        assert_eq!(world.fates(0), [Fate::Moved]);
+        fs::write(&lock, "").unwrap();
+        world.holds(42, &[&lock]);
+        world.look(NOW_MS + 180_000);
+        assert_eq!((world.fates(0), world.end(0)), (vec![Fate::Shared], None));
+    }
+}
+
+#[test]
+fn unloaded_inside_a_turn_it_is_not_over_until_the_turn_is() {
+    let (mut world, _) = unloaded(&DAEMON, true);
+    world.look(NOW_MS + 60_000);
+    assert_eq!((world.fates(0), world.end(0)), (vec![Fate::Unloaded], None));
+    world.sessions[0].written.turn_open = false;
+    world.look(NOW_MS + 62_000);
+    assert_eq!((world.fates(0), world.end(0)), (vec![Fate::Moved], Some(NOW_MS)));
+}
+
+#[test]
+fn what_is_no_server_or_cannot_be_seen_unloads_nothing() {
+    let (mut world, _) = unloaded(&["codex"], false);
+    world.look(NOW_MS + 60_000);
+    assert_eq!(world.fates(0), [Fate::Unloaded]);
+    let (mut world, lock) = unloaded(&DAEMON, false);
+    fs::remove_dir_all(lock.parent().unwrap()).unwrap();
+    world.look(NOW_MS + 60_000);
+    assert_eq!((world.fates(0), world.end(0)), (vec![Fate::Unknown], None), "the home is gone");
+}

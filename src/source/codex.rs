@@ -354,6 +354,9 @@ impl State {
         self.key = Some(SessionKey { native: id, parent: origin.parent });
         entry.say_at(started_ms, What::Started);
         entry.say(What::Kind(origin.kind));
+        if let Some(source) = meta.source() {
+            entry.say(What::Source(source));
+        }
         if let Some(source) = origin.fork_of {
             entry.say(What::ForkOf(source));
         }

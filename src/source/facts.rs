@@ -87,6 +87,9 @@ pub struct Facts {
     pub kind: Option<Kind>,
     /// The session it was forked from.
     pub fork_of: Option<String>,
+    /// Codex: what started it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// First working directory.
     pub cwd: Option<String>,
     /// Newest branch.
@@ -217,6 +220,7 @@ impl Facts {
             What::Branch(branch) => replace(&mut self.branch, branch),
             What::Model(model) => replace(&mut self.model, model),
             What::Version(version) => replace(&mut self.version, version),
+            What::Source(source) => replace(&mut self.source, source),
             What::Background(said) => self.background.fold(said),
             What::Unknown(kind) => self.unknown(kind),
             What::Notice(notice) => {
@@ -269,6 +273,7 @@ impl Facts {
             branch: before.branch,
             model: before.model,
             version: before.version,
+            source: before.source,
             started_ms: before.started_ms,
             context_window: before.context_window,
             compaction: before.compaction,

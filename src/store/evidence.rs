@@ -167,8 +167,12 @@ pub struct Candidate {
     pub agent: String,
     /// Native id.
     pub native_id: String,
-    /// Its own turn is open.
-    pub turn_open: bool,
+    /// State of its own turn, in the word of the facts.
+    pub turn: Option<String>,
+    /// What started it, of Codex: `exec`, `cli`.
+    pub started_by: Option<String>,
+    /// Version of the agent.
+    pub version: Option<String>,
     /// Working directory.
     pub cwd: Option<String>,
     /// Newest activity, sub-agents' too, ms.
@@ -217,11 +221,13 @@ const CANDIDATES: &str = "WITH wanted(id) AS (
             SELECT id FROM sessions
                 WHERE nested = 0 AND agent = 'claude' AND last_activity_ms > ?4)
         SELECT s.id, s.agent, s.native_id, s.last_activity_ms,
-            CASE WHEN json_valid(s.facts) THEN json_extract(s.facts, '$.turn') = 'open' END,
+            CASE WHEN json_valid(s.facts) THEN json_extract(s.facts, '$.turn') END,
             CASE WHEN json_valid(s.facts) THEN json_extract(s.facts, '$.cwd') END,
             CASE WHEN s.agent = 'dsh' AND json_valid(s.facts)
                 THEN json_extract(s.facts, '$.compaction') END,
-            s.own_clock_ms
+            s.own_clock_ms,
+            CASE WHEN json_valid(s.facts) THEN json_extract(s.facts, '$.source') END,
+            CASE WHEN json_valid(s.facts) THEN json_extract(s.facts, '$.version') END
         FROM wanted w JOIN sessions s ON s.id = w.id
         WHERE s.nested = 0 AND s.host = ?5 ORDER BY s.id";
 
@@ -235,13 +241,14 @@ pub fn candidates(tx: &Tx<'_>, host: &str, named: &Named) -> Result<Vec<Candidat
     let (claude, codex) = (list(&named.claude), list(&named.codex));
     let rows = statement
         .query_map(params![claude, codex, rows, after_ms, host], |row| {
-            let turn_open: Option<bool> = row.get(4)?;
             Ok(Candidate {
                 id: row.get(0)?,
                 agent: row.get(1)?,
                 native_id: row.get(2)?,
                 last_activity_ms: row.get(3)?,
-                turn_open: turn_open.unwrap_or(false),
+                turn: row.get(4)?,
+                started_by: row.get(8)?,
+                version: row.get(9)?,
                 cwd: row.get(5)?,
                 brackets: row.get(6)?,
                 own_activity_ms: row.get(7)?,

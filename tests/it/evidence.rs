@@ -591,6 +591,81 @@ fn a_dsh_session_that_ended_in_an_error_needs_somebody() {
     assert_eq!(look(T0 + 12 * SECOND), (Status::Completed, Some(Phase::Ended), true));
 }
 
+#[test]
+fn a_session_that_a_daemon_has_unloaded_is_completed_and_comes_back_with_new_activity() {
+    let (monitor, lock) = codex();
+    let mut daemon = StandIn::start_with("codex", &["app-server"]);
+    daemon.does("hold", &lock);
+    let held = look_codex(&monitor, T0 + MINUTE);
+    assert_eq!((held.status, held.process.alive), (Status::Running, Some(true)));
+    daemon.does("free", &lock);
+    remove(&lock);
+    let unloaded = look_codex(&monitor, T0 + 2 * MINUTE);
+    assert_eq!((unloaded.status, unloaded.process.alive), (Status::Completed, Some(false)));
+    assert_eq!((unloaded.ended_ms, unloaded.ended_approximate), (Some(T0 + MINUTE), true));
+    assert!(unloaded.reason.summary.contains("unloaded by its server"), "{unloaded:?}");
+    assert_eq!(monitor.rows_written(T0 + 3 * MINUTE), 0, "nobody looks at it any more");
+    daemon.does("hold", &lock);
+    monitor.codex(T0 + 4 * MINUTE, &json!({"type": "task_started", "turn_id": "u"}));
+    assert_eq!(look_codex(&monitor, T0 + 4 * MINUTE).status, Status::Running);
+    // Inside a turn it is only a lock that is gone.
+    daemon.does("free", &lock);
+    assert_eq!(look_codex(&monitor, T0 + 5 * MINUTE).status, Status::Running);
+    daemon.kill();
+}
+
+/// A `codex exec` whose one turn ends at T0 + 2 s, with other values in its meta.
+fn exec(meta: &Value) -> Monitor {
+    let monitor = Monitor::new();
+    let mut more = json!({"source": "exec", "cli_version": "0.171.0"});
+    more.as_object_mut().unwrap().extend(meta.as_object().unwrap().clone());
+    monitor.codex_meta(T0 + SECOND, &more);
+    monitor.codex(T0 + SECOND, &json!({"type": "task_started", "turn_id": "t"}));
+    monitor.codex(T0 + SECOND, &json!({"type": "user_message", "message": "Add a table"}));
+    monitor.codex(T0 + 2 * SECOND, &json!({"type": "agent_message", "message": "Added."}));
+    monitor.codex(T0 + 2 * SECOND, &json!({"type": "task_complete", "turn_id": "t"}));
+    monitor
+}
+
+#[test]
+fn an_exec_too_short_to_be_seen_is_completed_without_its_lock() {
+    let monitor = exec(&json!({}));
+    let done = look_codex(&monitor, T0 + 5 * SECOND);
+    assert_eq!((done.status, done.reason.code.as_str()), EXITED);
+    assert_eq!((done.ended_ms, done.ended_approximate), (Some(T0 + 2 * SECOND), true));
+    assert_eq!(monitor.rows_written(T0 + MINUTE), 0);
+    // `codex exec resume`, again too short to be seen.
+    monitor.codex(T0 + HOUR, &json!({"type": "task_started", "turn_id": "u"}));
+    assert_eq!(look_codex(&monitor, T0 + HOUR).status, Status::Running);
+    monitor.codex(T0 + HOUR + SECOND, &json!({"type": "task_complete", "turn_id": "u"}));
+    let again = look_codex(&monitor, T0 + HOUR + 2 * SECOND);
+    assert_eq!((again.status, again.ended_ms), (Status::Completed, Some(T0 + HOUR + SECOND)));
+}
+
+const EXITED: (Status, &str) = (Status::Completed, "session.completed.exited");
+
+#[rstest]
+#[case::before_locks(json!({"cli_version": "0.146.9"}))]
+#[case::of_unknown_version(json!({"cli_version": "next"}))]
+#[case::of_a_terminal(json!({"source": "cli"}))]
+#[case::of_a_server(json!({"source": "mcp"}))]
+fn what_is_no_exec_with_a_lock_does_not_end_without_one(#[case] meta: Value) {
+    let monitor = exec(&meta);
+    assert_eq!(look_codex(&monitor, T0 + MINUTE).status, Status::Running);
+}
+
+#[test]
+fn an_exec_with_its_lock_file_or_without_the_folder_of_locks_is_not_done() {
+    let monitor = exec(&json!({}));
+    let lock = monitor.path(&format!(".codex/thread-writer-locks/{CODEX}.lock"));
+    fs::write(&lock, "").unwrap();
+    assert_eq!(look_codex(&monitor, T0 + MINUTE).status, Status::Running);
+    fs::remove_dir_all(lock.parent().unwrap()).unwrap();
+    assert_eq!(look_codex(&monitor, T0 + MINUTE).status, Status::Running);
+    fs::create_dir(lock.parent().unwrap()).unwrap();
+    assert_eq!(look_codex(&monitor, T0 + MINUTE).status, Status::Completed);
+}
+
 // Brackets.
 
 /// When a process started, ms.

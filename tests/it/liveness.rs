@@ -39,9 +39,15 @@ impl StandIn {
 
     /// One whose first argument is this, as if it were that program.
     pub(crate) fn start_as(name: &str) -> Self {
+        Self::start_with(name, &[])
+    }
+
+    /// The same with more arguments, which mean nothing to it.
+    pub(crate) fn start_with(name: &str, more: &[&str]) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .arg0(name)
             .args(["--exact", "liveness::stand_in", "--ignored", "--nocapture"])
+            .args(more)
             .env("LULLWATCH_TEST_STAND_IN", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

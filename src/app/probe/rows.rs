@@ -62,6 +62,39 @@ pub(super) fn rows(
     rows
 }
 
+/// That a command which runs one turn is done: its turn is over, and it has no lock where one would
+/// lie. `done_ms` is its newest activity.
+pub(super) fn command_done(
+    seen: &Observation,
+    done_ms: i64,
+    stored: &[Evidence],
+    scope: &Scope,
+    now_ms: i64,
+) -> Option<Evidence> {
+    let nobody = seen.records.is_empty() || standing(&seen.records).end.is_some();
+    if seen.lock != Some(Observed::NoFile) || !nobody {
+        return None;
+    }
+    let known = |row: &&Evidence| {
+        (row.source.as_str(), row.says.as_str()) == ("lock", "exited")
+            && row.ended_ms == Some(done_ms)
+    };
+    let since_ms = stored.iter().find(known).map_or(now_ms, |row| row.since_ms);
+    Some(Evidence {
+        source: Source::Lock.word().to_owned(),
+        subject: "exec".to_owned(),
+        says: "exited".to_owned(),
+        scope: json(scope),
+        since_ms,
+        first_ms: since_ms,
+        last_ms: since_ms,
+        ended_ms: Some(done_ms),
+        why: "its only turn is over, and it has no lock although Codex keeps locks here".to_owned(),
+        body: "{}".to_owned(),
+        ..Evidence::default()
+    })
+}
+
 fn of_record(record: &Record, now_ms: i64) -> Evidence {
     let last_ms = record.last_alive_ms.unwrap_or(record.fate_since_ms).min(now_ms);
     let state = record.state_word().map(str::to_owned);
@@ -105,7 +138,9 @@ fn of_writer(writer: &Writer, scope: &Scope, now_ms: i64) -> Evidence {
         Writer::Lock(Observed::Held(_)) => ("lock", "held", "its lock is held"),
         Writer::Lock(Observed::Free) => ("lock", "free", "nobody holds its lock"),
         Writer::Lock(Observed::Unknown(why)) => ("lock", "unknown", *why),
-        Writer::Lock(Observed::NoFile) => ("lock", "unknown", "it has no lock"),
+        Writer::Lock(Observed::NoFile | Observed::NoFolder) => {
+            ("lock", "unknown", "it has no lock")
+        }
         Writer::Programs(programs) if !programs.found.is_empty() => {
             ("programs", "some", "its format has no lock, and dsh runs here")
         }

@@ -120,6 +120,11 @@ impl<'a> Meta<'a> {
         capped(self.id, ID_CHARS)
     }
 
+    /// What started it, where that is a word.
+    pub(super) fn source(&self) -> Option<String> {
+        capped(self.source, NAME_CHARS)
+    }
+
     /// What a repeated meta may renew.
     pub(super) fn newest(&self, entry: &mut Entry<'_>) {
         let branch = self.git.and_then(|git| git.get("branch"));

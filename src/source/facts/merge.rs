@@ -101,6 +101,7 @@ fn add_older(merged: &mut Facts, older: Facts) {
     }
     merged.branch = merged.branch.take().or(older.branch);
     merged.model = merged.model.take().or(older.model);
+    merged.source = merged.source.take().or(older.source);
     merged.version = merged.version.take().or(older.version);
     merged.started_ms = earliest(merged.started_ms, older.started_ms);
     merged.first_activity_ms = earliest(merged.first_activity_ms, older.first_activity_ms);

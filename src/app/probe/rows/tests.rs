@@ -41,6 +41,7 @@ fn record(pid: u32, fate: Fate) -> Record {
         says_since_ms: None,
         ever_said: false,
         entrypoint: None,
+        server: false,
     }
 }
 
