@@ -135,6 +135,8 @@ pub struct Observation {
     pub working: Option<Working>,
     /// A verified process waits for the user.
     pub waiting: Option<Waiting>,
+    /// The one process that holds its lock, and no other session's: what it starts is this one's.
+    pub sole: Option<u32>,
 }
 
 impl Observation {

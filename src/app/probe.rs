@@ -6,6 +6,7 @@
 //! it says something new. Between passes it is repeated every two seconds while there is anything
 //! to see, so that an exit is noticed although no file tells of it.
 
+mod allowed;
 mod inbox;
 mod rows;
 
@@ -90,6 +91,8 @@ struct Asked {
     exited: Vec<Exited>,
     /// It is of `codex exec`, which runs one turn, and that is over: since its newest activity, ms.
     done_ms: Option<i64>,
+    /// What its transcript says that may answer a hook.
+    answers: Answers,
     /// What its log alone says of its newest bracket.
     bracket: Bracket,
     /// Whoever writes its log holds its lock.
@@ -261,6 +264,8 @@ impl Probe {
         let Some(agent) = Agent::from_word(&candidate.agent) else { return Ok(None) };
         let done = agent == Agent::Codex && is_command_done(&candidate);
         let done_ms = candidate.last_activity_ms.filter(|_| done);
+        let answers =
+            Answers { activity_ms: candidate.own_activity_ms, settled_ms: candidate.settled_ms };
         let mut session = Session {
             id: candidate.id,
             native_id: candidate.native_id,
@@ -297,7 +302,15 @@ impl Probe {
             (Agent::Dsh, Bracket::None | Bracket::Closed | Bracket::Failed)
             | (Agent::Claude | Agent::Codex, _) => true,
         };
-        Ok(Some(Asked { session, agent, exited: Vec::new(), done_ms, bracket, takes_lock }))
+        Ok(Some(Asked {
+            session,
+            agent,
+            exited: Vec::new(),
+            done_ms,
+            answers,
+            bracket,
+            takes_lock,
+        }))
     }
 
     /// Where the lock of a session may lie.
@@ -343,14 +356,24 @@ impl Probe {
         let mut due: Vec<(i64, Vec<Evidence>, News)> = Vec::new();
         for asked in std::mem::take(&mut self.asked) {
             let id = asked.session.id;
-            let silent =
-                Observation { id, records: Vec::new(), lock: None, working: None, waiting: None };
+            let silent = Observation {
+                id,
+                records: Vec::new(),
+                lock: None,
+                working: None,
+                waiting: None,
+                sole: None,
+            };
             let seen = by_id.remove(&id).unwrap_or(silent);
             let writer = self.writer(&asked, &seen, proc);
             let stored = self.stored.get(&id).map(Vec::as_slice).unwrap_or_default();
             let mut rows = rows::rows(&seen, &asked.exited, writer.as_ref(), proc.scope(), now_ms);
             if let Some(done_ms) = asked.done_ms {
                 rows.extend(rows::command_done(&seen, done_ms, stored, proc.scope(), now_ms));
+            }
+            if let Some(holder) = seen.sole {
+                let max = self.limits.processes_max;
+                rows.extend(allowed::row(stored, asked.answers, holder, proc, max));
             }
             let working_ms = seen.working.is_some().then_some(now_ms);
             let answers = Answers::default();

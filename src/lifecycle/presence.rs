@@ -339,7 +339,9 @@ impl Hooks<'_> {
         let gone_on = self.registry.is_some_and(|row| {
             Word::of(row) != Some(Word::Waiting) && row.state_ms.is_some_and(|at| at > newest)
         });
-        let stands = self.stands(newest, &OVER) && !gone_on;
+        // It was allowed: what was asked for runs.
+        let allowed = self.rows.iter().any(|row| row.source == "child" && row.since_ms >= newest);
+        let stands = self.stands(newest, &OVER) && !gone_on && !allowed;
         asked.filter(|_| stands).map(|row| Wait {
             what: row.waits_for.clone(),
             since_ms: Some(row.last_ms),

@@ -150,6 +150,10 @@ pub struct Event {
     pub turn_id: Option<String>,
     /// Where it ran.
     pub scope: Scope,
+    /// Start of the hook's own process, in clock ticks since boot: what the agent starts later is
+    /// younger.
+    #[serde(default)]
+    pub start_ticks: Option<u64>,
 }
 
 /// Records one event: `event` is its name, with `codex:` or `claude:` before it to say whose.
@@ -157,7 +161,8 @@ pub struct Event {
 /// which is counted, and no reason to disturb an agent. It waits neither for an input that does not
 /// end nor for a disk that does not write.
 pub fn record_hook(stdin: impl Read + Send + 'static, inbox: &Path, event: &str, now_ms: i64) {
-    let scope = Proc::system().scope().clone();
+    let proc = Proc::system();
+    let scope = proc.scope().clone();
     // First of all, so that whatever comes in between leaves a trace.
     let Ok(begun) = inbox::begin(inbox, now_ms, &scope) else {
         let _uncounted = inbox::count_lost(inbox, now_ms);
@@ -168,7 +173,10 @@ pub fn record_hook(stdin: impl Read + Send + 'static, inbox: &Path, event: &str,
     // The thread may be left behind, and ends with us.
     let worker = thread::Builder::new().name("hook".to_owned()).spawn(move || {
         match payload::parse(stdin, &event, now_ms, &scope) {
-            Some(event) => _ = begun.finish(&event),
+            Some(event) => {
+                let start_ticks = proc.start_ticks(std::process::id());
+                _ = begun.finish(&Event { start_ticks, ..event });
+            }
             None => begun.discard(),
         }
         let _nobody_waits = done.send(());

@@ -201,6 +201,17 @@ impl Proc {
         Seen::Alive(process)
     }
 
+    /// Start of a process, in clock ticks since boot; `None` if it cannot be read.
+    pub fn start_ticks(&self, pid: u32) -> Option<u64> {
+        let text = read_text(&self.root.join(format!("{pid}/stat")), FILE_BYTES_MAX).ok()?;
+        parse_stat(&text).map(|(_, _, start_ticks)| start_ticks)
+    }
+
+    /// Clock ticks in one second.
+    pub fn ticks_per_second(&self) -> u64 {
+        self.ticks_per_second
+    }
+
     /// When a process with this start began, ms since 1970 UTC.
     pub fn started_ms(&self, start_ticks: u64) -> Option<i64> {
         let ms = start_ticks.checked_mul(1000)?.checked_div(self.ticks_per_second)?;

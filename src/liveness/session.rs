@@ -46,9 +46,17 @@ pub(super) fn observe(session: &Session, look: &Look<'_>) -> Observation {
         id: session.id,
         working: working(session, &records, look.now_ms),
         waiting: waiting(&records),
+        sole: sole_holder(session, lock_seen.as_ref(), look),
         records,
         lock: lock_seen,
     }
+}
+
+fn sole_holder(session: &Session, lock_seen: Option<&Observed>, look: &Look<'_>) -> Option<u32> {
+    let Some(Observed::Held(pids)) = lock_seen else { return None };
+    let pid = *pids.first().filter(|_| pids.len() == 1)?;
+    let own = file_ids(session.locks.iter().chain(&session.family_locks));
+    (look.locks.as_ref()?.others_held(pid, &own) == Some(0)).then_some(pid)
 }
 
 fn earlier_of(session: &Session, source: Source, process: ProcessId) -> Option<&Record> {

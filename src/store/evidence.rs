@@ -179,6 +179,8 @@ pub struct Candidate {
     pub last_activity_ms: Option<i64>,
     /// Its own newest activity, else its start, ms.
     pub own_activity_ms: Option<i64>,
+    /// When nothing was left to ask leave for, ms.
+    pub settled_ms: Option<i64>,
     /// What its log says of its brackets (JSON of `compaction::Fold`), of agents that have any.
     pub brackets: Option<String>,
 }
@@ -227,7 +229,8 @@ const CANDIDATES: &str = "WITH wanted(id) AS (
                 THEN json_extract(s.facts, '$.compaction') END,
             s.own_clock_ms,
             CASE WHEN json_valid(s.facts) THEN json_extract(s.facts, '$.source') END,
-            CASE WHEN json_valid(s.facts) THEN json_extract(s.facts, '$.version') END
+            CASE WHEN json_valid(s.facts) THEN json_extract(s.facts, '$.version') END,
+            CASE WHEN json_valid(s.facts) THEN json_extract(s.facts, '$.settled_ms') END
         FROM wanted w JOIN sessions s ON s.id = w.id
         WHERE s.nested = 0 AND s.host = ?5 ORDER BY s.id";
 
@@ -249,6 +252,7 @@ pub fn candidates(tx: &Tx<'_>, host: &str, named: &Named) -> Result<Vec<Candidat
                 turn: row.get(4)?,
                 started_by: row.get(8)?,
                 version: row.get(9)?,
+                settled_ms: row.get(10)?,
                 cwd: row.get(5)?,
                 brackets: row.get(6)?,
                 own_activity_ms: row.get(7)?,

@@ -352,6 +352,7 @@ fn hook(monitor: &Monitor, at_ms: i64, kind: Kind, more: impl FnOnce(&mut Event)
         tool_name: None,
         turn_id: None,
         scope: Scope::default(),
+        start_ticks: None,
     };
     more(&mut event);
     leave(&monitor.path(".local/state/lullwatch/inbox"), &event).unwrap();
@@ -437,6 +438,46 @@ fn a_request_whose_call_has_its_result_at_once_asks_no_more() {
     codex_result(&monitor, T0 + 4 * SECOND, "ok");
     let allowed = look_codex(&monitor, T0 + 10 * SECOND);
     assert_eq!((allowed.phase, allowed.attention), (Some(Phase::Working), false));
+}
+
+#[rstest]
+#[case::a_terminal(&[])]
+#[case::the_daemon(&["app-server"])]
+fn a_child_that_is_younger_than_the_request_says_that_it_was_allowed(#[case] argv: &[&str]) {
+    let monitor = codex_asks();
+    let mut holder = StandIn::start_with("codex", argv);
+    let locks = monitor.path(".codex/thread-writer-locks");
+    holder.does("hold", &locks.join(format!("{CODEX}.lock")));
+    let note = monitor.path("child");
+    holder.does("start", &note);
+    let child: u32 = fs::read_to_string(&note).unwrap().parse().unwrap();
+    let started = Proc::system().start_ticks(child).unwrap();
+    let asks = |at_ms: i64, hook_ticks: u64| {
+        hook(&monitor, at_ms, Kind::PermissionRequest, |event| {
+            event.agent = Some(HookAgent::Codex);
+            event.session_id = Some(CODEX.to_owned());
+            event.tool_name = Some("Bash".to_owned());
+            event.start_ticks = Some(hook_ticks);
+        });
+        let seen = look_codex(&monitor, at_ms);
+        (seen.phase, seen.attention)
+    };
+    // Older than the request, or begun with it as other hooks are: a server of tools, say.
+    assert_eq!(asks(T0 + 4 * SECOND, started + 100), (Some(Phase::NeedsApproval), true));
+    assert_eq!(asks(T0 + 5 * SECOND, started), (Some(Phase::NeedsApproval), true));
+    assert_eq!(asks(T0 + 6 * SECOND, started - 100), (Some(Phase::Tool), false));
+    assert_eq!(monitor.rows_written(T0 + 7 * SECOND), 0, "seen once is enough");
+    // It has ended, and its output is not written yet.
+    holder.does("stop", &note);
+    assert_eq!(look_codex(&monitor, T0 + 8 * SECOND).phase, Some(Phase::Tool));
+    // The next request is one of its own.
+    assert_eq!(asks(T0 + 9 * SECOND, started + 900), (Some(Phase::NeedsApproval), true));
+    // Of several sessions of one server nobody can tell whose child it is.
+    holder.does("hold", &locks.join("another.lock"));
+    holder.does("start", &note);
+    assert_eq!(asks(T0 + 10 * SECOND, started - 100), (Some(Phase::NeedsApproval), true));
+    holder.does("stop", &note);
+    holder.kill();
 }
 
 #[test]

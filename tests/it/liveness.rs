@@ -102,6 +102,7 @@ fn stand_in() {
         return;
     }
     let mut held: Vec<(PathBuf, File)> = Vec::new();
+    let mut children: Vec<Child> = Vec::new();
     for line in std::io::stdin().lines() {
         let line = line.unwrap();
         let (what, path) = line.split_once(' ').unwrap();
@@ -114,6 +115,18 @@ fn stand_in() {
             }
             "free" => held.retain(|(other, _)| *other != path),
             "contend" => contend(&path),
+            // Its pid is left at the path.
+            "start" => {
+                let child = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
+                fs::write(&path, child.id().to_string()).unwrap();
+                children.push(child);
+            }
+            "stop" => {
+                for mut child in children.drain(..) {
+                    child.kill().unwrap();
+                    child.wait().unwrap();
+                }
+            }
             _ => panic!("told to {what}"),
         }
         println!("\n@done");

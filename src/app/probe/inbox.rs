@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use crate::app::hook::lost_phrase;
 use crate::liveness::hooks::{self, Event, HookAgent, Kind, Refused, read_inbox};
+use serde_json::json;
+
 use crate::store::evidence::{self, Evidence};
 use crate::store::{self, Store, Tx, merge, sessions};
 
@@ -232,7 +234,7 @@ fn row(event: &Event, now_ms: i64) -> Evidence {
         state: event.trigger.clone(),
         waits_for: detail.map(str::to_owned),
         why: format!("{name} hook{said}"),
-        body: "{}".to_owned(),
+        body: json!({"start_ticks": event.start_ticks}).to_string(),
         ..Evidence::default()
     }
 }

@@ -70,6 +70,7 @@ fn event(kind: Kind, session: &str) -> Event {
         tool_name: None,
         turn_id: None,
         scope: Scope::default(),
+        start_ticks: None,
     }
 }
 

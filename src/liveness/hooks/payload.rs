@@ -49,6 +49,7 @@ pub fn parse(input: impl Read, named: &str, at_ms: i64, scope: &Scope) -> Option
         tool_name: fields.tool_name,
         turn_id: fields.turn_id,
         scope: scope.clone(),
+        start_ticks: None,
     })
 }
 

@@ -27,6 +27,7 @@ fn event(kind: Kind) -> Event {
         tool_name: None,
         turn_id: None,
         scope: Scope::default(),
+        start_ticks: None,
     }
 }
 

@@ -46,7 +46,7 @@ fn record(pid: u32, fate: Fate) -> Record {
 }
 
 fn seen(records: Vec<Record>) -> Observation {
-    Observation { id: 1, records, lock: None, working: None, waiting: None }
+    Observation { id: 1, records, lock: None, working: None, waiting: None, sole: None }
 }
 
 fn stored(records: &[Record]) -> Vec<Evidence> {
