@@ -174,8 +174,10 @@ impl Engine {
             self.scanned_anew = false;
             self.probe_at = self.clock.awake_ms() + PROBE_MS;
         }
+        let mut unobserved = self.mirror.unobserved(&mut self.store)?;
+        unobserved.extend(&self.probed.unlooked);
         let look = Look {
-            unobserved: self.mirror.unobserved(&mut self.store)?,
+            unobserved,
             unseen: self.mirror.unseen(&mut self.store)?,
             hold_silence: self.clocks.hold_silence(),
             hold_ahead: self.clocks.hold_ahead(),

@@ -8,9 +8,10 @@
 
 mod allowed;
 mod inbox;
+mod patience;
 mod rows;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -35,7 +36,12 @@ use crate::store::query;
 use crate::store::runs::{self, RunRow};
 use crate::store::{self, Store, sessions};
 use inbox::Waits;
+use patience::Patience;
 use rows::{Exited, News, Writer};
+
+/// What is told while a look hangs.
+const HANGS: &str = "the look at processes does not come back (a process stuck in the kernel, a \
+    mount that hangs?): statuses stay as they are until it does";
 
 /// How far a look goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +59,8 @@ pub struct Probed {
     pub processes: HashMap<i64, Process>,
     /// Something new was stored.
     pub changed: bool,
+    /// Sessions that were to be looked at and were not, for the look did not come back in time.
+    pub unlooked: HashSet<i64>,
 }
 
 /// The memory of the looks of one process.
@@ -81,6 +89,9 @@ pub struct Probe {
     notes: Vec<Note>,
     /// Events of hooks that were lost.
     lost: Option<String>,
+    patience: Patience,
+    /// The last look did not come back in time.
+    hangs: bool,
 }
 
 /// A session that is asked about, with what is fixed about it.
@@ -127,6 +138,8 @@ impl Probe {
             scope: None,
             notes: Vec::new(),
             lost: None,
+            patience: Patience::default(),
+            hangs: false,
         }
     }
 
@@ -142,7 +155,8 @@ impl Probe {
             "" => note.text.clone(),
             subject => format!("{subject}: {}", note.text),
         });
-        notes.chain(self.lost.clone())
+        let hangs = self.hangs.then(|| HANGS.to_owned());
+        notes.chain(self.lost.clone()).chain(hangs)
     }
 
     /// Whether there may be something to see although no file changes.
@@ -165,13 +179,14 @@ impl Probe {
             absorbed += inbox::absorb(store, &self.host, shared, Waits::Long, now_ms)?;
         }
         self.lost = inbox::lost(&self.inbox.folder, now_ms);
-        let proc = Proc::system();
+        let Some(Scene { proc, registry, held }) = self.scene(reach) else {
+            return self.unlooked(store, absorbed > 0, now_ms);
+        };
         self.scope = serde_json::to_string(proc.scope()).ok();
-        let registry = registry::read(&self.registries, self.limits.entries_max);
         let folders: Vec<PathBuf> = self.hint_folders().collect();
         self.folders = folders.iter().any(|folder| folder.is_dir());
-        if reach == Reach::Far {
-            self.held = self.held_from_afar(store, &proc)?;
+        if let Some(files) = held {
+            self.held = named_by(store, &self.host, files)?;
             self.programs = Programs::default();
         }
         self.ask(store, &registry, now_ms)?;
@@ -180,28 +195,38 @@ impl Probe {
         for session in &mut sessions {
             session.earlier = self.records.get(&session.id).cloned().unwrap_or_default();
         }
-        let request = Request { registry: &registry, sessions: &sessions };
-        let seen = observe(&request, &proc, now_ms, &self.limits);
+        let (limits, there) = (self.limits, proc.clone());
+        let seen = self.patience.within(move || {
+            let request = Request { registry: &registry, sessions: &sessions };
+            observe(&request, &there, now_ms, &limits)
+        });
+        let Some(seen) = seen else { return self.unlooked(store, absorbed > 0, now_ms) };
+        self.hangs = false;
         self.notes = seen.notes;
         let (processes, said) = self.keep(store, &proc, seen.sessions, now_ms)?;
-        Ok(Probed { processes, changed: said || absorbed > 0 })
+        Ok(Probed { processes, changed: said || absorbed > 0, unlooked: HashSet::new() })
     }
 
-    /// Sessions whose locks are held, whatever their status: found from the side of the holders.
-    fn held_from_afar(&self, store: &mut Store, proc: &Proc) -> store::Result<Named> {
-        let locks = Locks::look(proc, self.limits.processes_max, self.limits.fds_max);
-        let files = locks.held_files();
-        let mut named = Named::default();
-        for file in files {
-            if file.file_name() == Some(OsStr::new("session.lock")) {
-                let mut folder = file.parent().unwrap_or(&file).as_os_str().as_bytes().to_vec();
-                folder.push(b'/');
-                named.rows.extend(store.read(|tx| evidence::sessions_in(tx, &self.host, &folder))?);
-            } else if let Some(thread) = file.file_stem().and_then(OsStr::to_str) {
-                named.codex.push(thread.to_owned());
-            }
-        }
-        Ok(named)
+    /// What a look at sessions begins with.
+    fn scene(&mut self, reach: Reach) -> Option<Scene> {
+        let (registries, limits) = (self.registries.clone(), self.limits);
+        self.patience.within(move || {
+            let proc = Proc::system();
+            let registry = registry::read(&registries, limits.entries_max);
+            // Sessions whose locks are held, whatever their status, from the side of the holders.
+            let held = (reach == Reach::Far)
+                .then(|| Locks::look(&proc, limits.processes_max, limits.fds_max).held_files());
+            Scene { proc, registry, held }
+        })
+    }
+
+    /// Nothing was seen: whom the look was to be about keeps what is known of it.
+    fn unlooked(&mut self, store: &mut Store, changed: bool, now_ms: i64) -> store::Result<Probed> {
+        self.hangs = true;
+        // Whom an unread registry names is not known; those that may be judged are.
+        self.ask(store, &Registry::default(), now_ms)?;
+        let unlooked = self.asked.iter().map(|asked| asked.session.id).collect();
+        Ok(Probed { processes: HashMap::new(), changed, unlooked })
     }
 
     /// Works out whom to ask about, if store or registry have changed.
@@ -262,7 +287,7 @@ impl Probe {
 
     fn asked(&self, store: &mut Store, candidate: Candidate) -> store::Result<Option<Asked>> {
         let Some(agent) = Agent::from_word(&candidate.agent) else { return Ok(None) };
-        let done = agent == Agent::Codex && is_command_done(&candidate);
+        let done = agent == Agent::Codex && rows::is_command_done(&candidate);
         let done_ms = candidate.last_activity_ms.filter(|_| done);
         let answers =
             Answers { activity_ms: candidate.own_activity_ms, settled_ms: candidate.settled_ms };
@@ -326,9 +351,10 @@ impl Probe {
             Agent::Codex => {
                 // That another home has no lock of it says nothing.
                 let logs = store.read(|tx| evidence::paths(tx, id))?;
-                let logs: Vec<PathBuf> =
-                    logs.into_iter().map(|log| OsString::from_vec(log).into()).collect();
-                let own = |root: &&PathBuf| logs.iter().any(|log| log.starts_with(root));
+                let within = |root: &PathBuf, log: &[u8]| {
+                    Path::new(OsStr::from_bytes(log)).starts_with(root)
+                };
+                let own = |root: &&PathBuf| logs.iter().any(|log| within(root, log));
                 let roots = self.codex.iter().filter(|root| logs.is_empty() || own(root));
                 roots.map(|root| codex_lock(root, native_id)).collect()
             }
@@ -376,9 +402,8 @@ impl Probe {
                 rows.extend(allowed::row(stored, asked.answers, holder, proc, max));
             }
             let working_ms = seen.working.is_some().then_some(now_ms);
-            let answers = Answers::default();
-            let seen_now = presence(&rows, Trust::Fresh, answers, asked.session.in_registry);
-            let holder = seen_now.holder;
+            let in_registry = asked.session.in_registry;
+            let holder = presence(&rows, Trust::Fresh, Answers::default(), in_registry).holder;
             if !rows.is_empty() {
                 processes.insert(id, Process { holder, working_ms });
             }
@@ -442,7 +467,9 @@ impl Probe {
         }
         let unknown = self.programs == Programs::default();
         if unknown && proc.sight() != Sight::None {
-            self.programs = programs::dsh(proc, self.limits.processes_max);
+            let (there, max) = (proc.clone(), self.limits.processes_max);
+            let seen = self.patience.within(move || programs::dsh(&there, max));
+            self.programs = seen.unwrap_or_default();
         }
         Some(Writer::Programs(self.programs.clone()))
     }
@@ -493,20 +520,27 @@ fn with_children_at_work(
     Ok(())
 }
 
-/// The first Codex that locks every thread; formats/claude-and-codex.md section 3.5.
-const FIRST_WITH_LOCKS: (u32, u32) = (0, 147);
+/// What a look at sessions begins with.
+struct Scene {
+    proc: Proc,
+    registry: Registry,
+    /// Lock files that are held, of a look that goes far.
+    held: Option<BTreeSet<PathBuf>>,
+}
 
-/// Whether it is of `codex exec`, which runs one turn, with that turn over, and of a version that
-/// would hold a lock.
-fn is_command_done(candidate: &Candidate) -> bool {
-    let over = matches!(candidate.turn.as_deref(), Some("closed" | "interrupted"));
-    let mut numbers = candidate.version.as_deref().unwrap_or_default().split('.').map(str::parse);
-    let version = (numbers.next().and_then(Result::ok), numbers.next().and_then(Result::ok));
-    let locks = match version {
-        (Some(major), Some(minor)) => (major, minor) >= FIRST_WITH_LOCKS,
-        (None, _) | (_, None) => false,
-    };
-    over && locks && candidate.started_by.as_deref() == Some("exec")
+/// Whose locks these are.
+fn named_by(store: &mut Store, host: &str, files: BTreeSet<PathBuf>) -> store::Result<Named> {
+    let mut named = Named::default();
+    for file in files {
+        if file.file_name() == Some(OsStr::new("session.lock")) {
+            let mut folder = file.parent().unwrap_or(&file).as_os_str().as_bytes().to_vec();
+            folder.push(b'/');
+            named.rows.extend(store.read(|tx| evidence::sessions_in(tx, host, &folder))?);
+        } else if let Some(thread) = file.file_stem().and_then(OsStr::to_str) {
+            named.codex.push(thread.to_owned());
+        }
+    }
+    Ok(named)
 }
 
 /// The folder of the locks of a Codex home.

@@ -5,7 +5,7 @@ use crate::liveness::locks::Observed;
 use crate::liveness::programs::Programs;
 use crate::liveness::record::{Record, Source, standing};
 use crate::liveness::scope::Scope;
-use crate::store::evidence::Evidence;
+use crate::store::evidence::{Candidate, Evidence};
 
 /// Two reckonings of one start may differ by this, ms.
 const START_SLACK_MS: u64 = 2_000;
@@ -60,6 +60,22 @@ pub(super) fn rows(
     }));
     rows.extend(writer.map(|writer| of_writer(writer, scope, now_ms)));
     rows
+}
+
+/// The first Codex that locks every thread; formats/claude-and-codex.md section 3.5.
+const FIRST_WITH_LOCKS: (u32, u32) = (0, 147);
+
+/// Whether it is of `codex exec`, which runs one turn, with that turn over, and of a version that
+/// would hold a lock.
+pub(super) fn is_command_done(candidate: &Candidate) -> bool {
+    let over = matches!(candidate.turn.as_deref(), Some("closed" | "interrupted"));
+    let mut numbers = candidate.version.as_deref().unwrap_or_default().split('.').map(str::parse);
+    let version = (numbers.next().and_then(Result::ok), numbers.next().and_then(Result::ok));
+    let locks = match version {
+        (Some(major), Some(minor)) => (major, minor) >= FIRST_WITH_LOCKS,
+        (None, _) | (_, None) => false,
+    };
+    over && locks && candidate.started_by.as_deref() == Some("exec")
 }
 
 /// That a command which runs one turn is done: its turn is over, and it has no lock where one would

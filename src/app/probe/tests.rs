@@ -215,3 +215,20 @@ fn events_that_were_lost_are_told_for_a_day() {
     assert_eq!(bed.probe.warnings().count(), 0);
     assert!(!bed.inbox().join("lost").exists());
 }
+
+#[test]
+fn a_look_that_does_not_come_back_leaves_everybody_as_they_are() {
+    let mut bed = Bed::new();
+    let id = bed.session("codex", "s", None);
+    bed.store.write(|tx| sessions::mark_dirty(tx, id)).unwrap();
+    assert!(bed.look(NOW).unlooked.is_empty());
+    bed.probe.patience = Patience::of(std::time::Duration::ZERO);
+    let (release, hangs) = std::sync::mpsc::sync_channel::<()>(0);
+    let stuck = bed.probe.patience.within(move || hangs.recv().is_err());
+    assert_eq!(stuck, None);
+    let seen = bed.look(NOW + 2_000);
+    assert_eq!((seen.unlooked, seen.processes.len()), (HashSet::from([id]), 0));
+    let told: Vec<String> = bed.probe.warnings().collect();
+    assert!(told.iter().any(|told| told.contains("does not come back")), "{told:?}");
+    drop(release);
+}
