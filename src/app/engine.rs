@@ -170,7 +170,9 @@ impl Engine {
             let reach = if self.scanned_anew { Reach::Far } else { Reach::Near };
             self.probed = self.probe.look(&mut self.store, reach, now_ms)?;
             self.news |= self.probed.changed;
-            self.probed_ms = Some(now_ms);
+            if self.probed.unlooked.is_empty() {
+                self.probed_ms = Some(now_ms);
+            }
             self.scanned_anew = false;
             self.probe_at = self.clock.awake_ms() + PROBE_MS;
         }
@@ -288,7 +290,10 @@ impl Engine {
     /// Says to viewers that a pass is complete.
     pub fn finish_pass(&mut self) {
         self.lock.holder.passes += 1;
-        self.lock.holder.as_of_ms = Some(self.clock.now_ms());
+        // A pass that could not look is no look.
+        if self.probed.unlooked.is_empty() {
+            self.lock.holder.as_of_ms = Some(self.clock.now_ms());
+        }
         self.beat();
     }
 
@@ -435,3 +440,6 @@ pub fn try_open(setting: &Setting, busy: Duration) -> anyhow::Result<Option<Engi
     }
     Engine::open(setting, lock, busy).map(Some)
 }
+
+#[cfg(test)]
+mod tests;

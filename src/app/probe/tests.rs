@@ -9,6 +9,16 @@ use crate::liveness::scope::Scope;
 
 const NOW: i64 = 1_800_000_000_000;
 
+impl Probe {
+    /// Plays a look that hangs until what is returned is dropped.
+    pub(in crate::app) fn hang(&mut self) -> std::sync::mpsc::SyncSender<()> {
+        self.patience = Patience::of(std::time::Duration::ZERO);
+        let (release, hangs) = std::sync::mpsc::sync_channel::<()>(0);
+        assert_eq!(self.patience.within(move || hangs.recv().is_err()), None);
+        release
+    }
+}
+
 struct Bed {
     store: Store,
     folder: tempfile::TempDir,
@@ -222,10 +232,7 @@ fn a_look_that_does_not_come_back_leaves_everybody_as_they_are() {
     let id = bed.session("codex", "s", None);
     bed.store.write(|tx| sessions::mark_dirty(tx, id)).unwrap();
     assert!(bed.look(NOW).unlooked.is_empty());
-    bed.probe.patience = Patience::of(std::time::Duration::ZERO);
-    let (release, hangs) = std::sync::mpsc::sync_channel::<()>(0);
-    let stuck = bed.probe.patience.within(move || hangs.recv().is_err());
-    assert_eq!(stuck, None);
+    let release = bed.probe.hang();
     let seen = bed.look(NOW + 2_000);
     assert_eq!((seen.unlooked, seen.processes.len()), (HashSet::from([id]), 0));
     let told: Vec<String> = bed.probe.warnings().collect();
