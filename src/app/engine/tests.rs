@@ -26,6 +26,7 @@ fn setting(home: &Path, now_ms: i64) -> Setting {
         json: false,
         children: false,
         exit_code: false,
+        zone: crate::text::Zone::default(),
     }
 }
 
