@@ -10,6 +10,7 @@ mod allowed;
 mod inbox;
 mod patience;
 mod rows;
+mod whom;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -20,24 +21,23 @@ use std::path::{Path, PathBuf};
 use crate::compaction::{Bracket, Fold};
 use crate::lifecycle::known::Process;
 use crate::lifecycle::presence::{Answers, Trust, presence};
-use crate::lifecycle::run;
 use crate::lifecycle::work::Written;
 use crate::liveness::hooks::Inbox;
 use crate::liveness::locks::{Locks, Observed, codex_lock, dsh_lock, dsh_takes_lock};
-use crate::liveness::proc::{Proc, ProcessId, Sight};
+use crate::liveness::proc::{Proc, Sight};
 use crate::liveness::programs::{self, Programs};
 use crate::liveness::record::Record;
 use crate::liveness::registry::{self, Entry, Registry, Says};
-use crate::liveness::{Child, Limits, Note, Observation, Request, Session, observe};
+use crate::liveness::{Limits, Note, Observation, Request, Session, observe};
 use crate::mirror::discover::Root;
 use crate::source::Agent;
 use crate::store::evidence::{self, Candidate, Evidence, Named};
-use crate::store::query;
-use crate::store::runs::{self, RunRow};
+use crate::store::runs::{self};
 use crate::store::{self, Store, sessions};
 use inbox::Waits;
 use patience::Patience;
-use rows::{Exited, News, Writer};
+use rows::{News, Writer};
+use whom::{Asked, named_by, with_children_at_work};
 
 /// What is told while a look hangs.
 const HANGS: &str = "the look at processes does not come back (a process stuck in the kernel, a \
@@ -92,22 +92,6 @@ pub struct Probe {
     patience: Patience,
     /// The last look did not come back in time.
     hangs: bool,
-}
-
-/// A session that is asked about, with what is fixed about it.
-#[derive(Debug, Clone)]
-struct Asked {
-    session: Session,
-    agent: Agent,
-    exited: Vec<Exited>,
-    /// It is of `codex exec`, which runs one turn, and that is over: since its newest activity, ms.
-    done_ms: Option<i64>,
-    /// What its transcript says that may answer a hook.
-    answers: Answers,
-    /// What its log alone says of its newest bracket.
-    bracket: Bracket,
-    /// Whoever writes its log holds its lock.
-    takes_lock: bool,
 }
 
 /// What the list of those asked about depends on.
@@ -475,72 +459,12 @@ impl Probe {
     }
 }
 
-impl Asked {
-    /// What a run says of the session that it opened.
-    fn add_run(&mut self, run: &RunRow, now_ms: i64) {
-        let Some((pid, start)) = run.child.as_ref() else { return };
-        let Ok(pid) = u32::try_from(*pid) else { return };
-        let start_ticks = start.as_deref().and_then(|start| start.parse().ok());
-        let start = start_ticks.map_or_else(|| "?".to_owned(), |ticks: u64| ticks.to_string());
-        if let (Some(ended), Some(ended_ms)) = (run::ended(run), run.exit_ms) {
-            let subject = format!("{pid}:{start}");
-            let (how, scope) = (ended.phrase(), run.scope.clone());
-            self.exited.push(Exited { subject, pid, ended_ms, how, scope });
-        } else if run.ended_ms.is_none() {
-            self.session.children.push(Child {
-                process: ProcessId { pid, start_ticks },
-                uid: None,
-                scope: serde_json::from_str(&run.scope).unwrap_or_default(),
-                seen_ms: run.started_ms.unwrap_or(now_ms),
-            });
-        }
-    }
-}
-
-/// Learns of the sub-agents of those that a process may be at work on, where their own turn does not
-/// tell already.
-fn with_children_at_work(
-    store: &mut Store,
-    asked: &mut [Asked],
-    named: &Named,
-) -> store::Result<()> {
-    let may_work = |asked: &&mut Asked| {
-        let named = || named.claude_working.contains(&asked.session.native_id);
-        asked.session.in_registry && !asked.session.written.turn_open && named()
-    };
-    let mut resting: Vec<&mut Asked> = asked.iter_mut().filter(may_work).collect();
-    if resting.is_empty() {
-        return Ok(());
-    }
-    let ids: Vec<i64> = resting.iter().map(|asked| asked.session.id).collect();
-    let at_work = store.read(|tx| query::with_open_children(tx, &ids))?;
-    for asked in &mut resting {
-        asked.session.written.child_turn_open = at_work.contains(&asked.session.id);
-    }
-    Ok(())
-}
-
 /// What a look at sessions begins with.
 struct Scene {
     proc: Proc,
     registry: Registry,
     /// Lock files that are held, of a look that goes far.
     held: Option<BTreeSet<PathBuf>>,
-}
-
-/// Whose locks these are.
-fn named_by(store: &mut Store, host: &str, files: BTreeSet<PathBuf>) -> store::Result<Named> {
-    let mut named = Named::default();
-    for file in files {
-        if file.file_name() == Some(OsStr::new("session.lock")) {
-            let mut folder = file.parent().unwrap_or(&file).as_os_str().as_bytes().to_vec();
-            folder.push(b'/');
-            named.rows.extend(store.read(|tx| evidence::sessions_in(tx, host, &folder))?);
-        } else if let Some(thread) = file.file_stem().and_then(OsStr::to_str) {
-            named.codex.push(thread.to_owned());
-        }
-    }
-    Ok(named)
 }
 
 /// The folder of the locks of a Codex home.

@@ -58,7 +58,9 @@ pub fn merge(tx: &Tx<'_>, session: i64) -> Result<Merged> {
         generations.iter().map(|generation| generation.root).next_back().unwrap_or(held.root);
     let live: Vec<i64> = generations.iter().map(|generation| generation.id).collect();
     let parts: Vec<Part> = generations.into_iter().map(|generation| generation.part).collect();
-    let repeated = parts.iter().any(|part| part.facts.repeats).then(|| Chosen::of(&live, &parts));
+    // What a generation repeated may have been said by one that no longer counts.
+    let repeats = parts.len() > 1 && parts.iter().any(|part| part.facts.repeats);
+    let repeated = repeats.then(|| Chosen::of(&live, &parts));
     let Some(mut merged) = facts::merge(parts, &titles(tx, &held)?) else {
         return bury(tx, session, &held);
     };
