@@ -129,7 +129,20 @@ fn change_places(
     for (session, key) in ingest::keys_of(tx, new)? {
         share(tx, session, key, sessions)?;
     }
+    for session in files::sessions_of(tx, new)? {
+        note_repeats(tx, new, session)?;
+    }
     named_by(tx, new, sessions)
+}
+
+/// Compares the messages of a generation with those of the others, now that it counts beside them.
+fn note_repeats(tx: &Tx<'_>, generation: i64, session: i64) -> store::Result<()> {
+    if ingest::has_others(tx, generation, session)? && ingest::repeats(tx, generation, session)? {
+        let mut facts = ingest::load_facts(tx, generation, session)?;
+        facts.repeats = true;
+        ingest::save_facts(tx, generation, session, &facts)?;
+    }
+    Ok(())
 }
 
 /// Marks those who hold the same tokens, now that this session does.
@@ -332,7 +345,10 @@ impl Writer<'_> {
         let (agent, root) = (self.batch.agent.word(), self.batch.root_id);
         let session = ingest::session(self.tx, self.host, agent, &key_of(own, of), root)?;
         let facts = ingest::load_facts(self.tx, self.generation, session)?;
-        let compare = !facts.repeats && ingest::has_others(self.tx, self.generation, session)?;
+        // One that is read anew finds its messages in the one whose place it takes.
+        let counts = !matches!(self.batch.replaces, Replaces::WhenRead(_));
+        let compare =
+            counts && !facts.repeats && ingest::has_others(self.tx, self.generation, session)?;
         Ok(Open { session, compare, facts })
     }
 

@@ -129,6 +129,17 @@ pub fn stands_elsewhere(tx: &Tx<'_>, generation: i64, session: i64, native: i64)
     Ok(statement.query_row([session, native, generation], |row| row.get(0))?)
 }
 
+/// Whether any message of a generation stands in another live generation of the session too.
+pub fn repeats(tx: &Tx<'_>, generation: i64, session: i64) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM messages m
+        WHERE m.id >= ?1 << 40 AND m.id < (?1 + 1) << 40 AND m.session_id = ?2
+            AND m.native IS NOT NULL
+            AND EXISTS (SELECT 1 FROM messages o INDEXED BY messages_native
+                    JOIN source_files g ON g.id = o.id >> 40 AND g.live = 1
+                WHERE o.session_id = ?2 AND o.native = m.native AND g.id <> ?1))";
+    Ok(tx.0.prepare_cached(sql)?.query_row([generation, session], |row| row.get(0))?)
+}
+
 /// Keeps tokens under their key: the maximum of each counter.
 pub fn add_usage(tx: &Tx<'_>, generation: i64, session: i64, key: i64, used: Tokens) -> Result<()> {
     tx.0.prepare_cached(

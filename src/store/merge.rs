@@ -68,7 +68,8 @@ pub fn merge(tx: &Tx<'_>, session: i64) -> Result<Merged> {
         distinct_counts(tx, session, &chosen, &mut merged)?;
     }
     if !held.parent.is_empty()
-        && let Some(word) = returns::newest(tx, &held.agent, &held.native, &held.parent)?
+        && let Some(word) =
+            returns::newest(tx, &held.host, &held.agent, (&held.native, &held.parent))?
     {
         merged.returned(word.outcome, word.at_ms);
     }

@@ -44,23 +44,29 @@ pub fn add(
 }
 
 /// The newest word of all live files on one sub-agent.
-pub fn newest(tx: &Tx<'_>, agent: &str, native: &str, parent: &str) -> Result<Option<Word>> {
+pub fn newest(
+    tx: &Tx<'_>,
+    host: &str,
+    agent: &str,
+    (native, parent): (&str, &str),
+) -> Result<Option<Word>> {
     let sql = "SELECT r.at_ms, r.outcome
         FROM returns r JOIN source_files g ON g.id = r.generation AND g.live = 1
         WHERE r.agent = ?1 AND r.native_id = ?2 AND r.parent_native_id = ?3
+            AND g.host = ?4
         ORDER BY r.at_ms IS NULL DESC, r.at_ms DESC, r.outcome LIMIT 1";
     let mut statement = tx.0.prepare_cached(sql)?;
     let found: Option<(Option<i64>, String)> = statement
-        .query_row(params![agent, native, parent], |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row(params![agent, native, parent, host], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     Ok(found.and_then(|(at_ms, word)| Some(Word { at_ms, outcome: Outcome::from_word(&word)? })))
 }
 
 /// Sub-agents of whose end a generation tells.
 pub fn told_by(tx: &Tx<'_>, generation: i64) -> Result<Vec<i64>> {
-    let sql = "SELECT DISTINCT s.id FROM returns r
+    let sql = "SELECT DISTINCT s.id FROM returns r JOIN source_files g ON g.id = r.generation
             JOIN sessions s ON s.agent = r.agent AND s.native_id = r.native_id
-                AND s.parent_native_id = r.parent_native_id
+                AND s.parent_native_id = r.parent_native_id AND s.host = g.host
         WHERE r.generation = ?1";
     let mut statement = tx.0.prepare_cached(sql)?;
     let rows =

@@ -234,6 +234,31 @@ fn tokens_that_two_files_share_count_once_after_both_were_read_anew() {
 }
 
 #[test]
+fn two_copies_of_a_session_count_once_after_both_were_read_anew() {
+    let bed = Home::new();
+    bed.put(CLAUDE, claude_text().as_bytes());
+    bed.put(&CLAUDE.replace("-tmp-demo", "-tmp-copy"), claude_text().as_bytes());
+    bed.pass();
+    let counts = "SELECT json_extract(facts, '$.prompts'), json_extract(facts, '$.answers'),
+        json_extract(facts, '$.tokens') FROM sessions";
+    let fresh = bed.query(counts);
+    assert!(fresh.contains("7"), "{fresh}");
+    filled_by_version_1(&bed);
+    // Nothing of what version 1 kept is of the same name.
+    raw(
+        &bed,
+        "UPDATE messages SET native = id; UPDATE facts SET body = json_remove(body, '$.repeats');",
+    );
+    let limits = Limits { turn_bytes: 1, ..Limits::with_step_bytes(700) };
+    let mut store = bed.store();
+    let mut mirror =
+        Mirror::new(&mut store, "h".to_owned(), bed.roots()).unwrap().with_limits(limits);
+    mirror.scan(&mut store, NOW).unwrap();
+    while mirror.step(&mut store, NOW).unwrap() {}
+    assert_eq!(bed.query(counts), fresh);
+}
+
+#[test]
 fn a_damaged_cursor_costs_its_file_a_reading_and_nothing_else() {
     for (place, bytes) in [(CLAUDE, claude_text().into_bytes()), (DSH, dsh_frames())] {
         let bed = Home::new();
