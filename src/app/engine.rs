@@ -178,9 +178,11 @@ impl Engine {
         }
         let mut unobserved = self.mirror.unobserved(&mut self.store)?;
         unobserved.extend(&self.probed.unlooked);
+        let mut unseen = self.mirror.unseen(&mut self.store)?;
+        unseen.extend(&self.probed.unlooked);
         let look = Look {
             unobserved,
-            unseen: self.mirror.unseen(&mut self.store)?,
+            unseen,
             hold_silence: self.clocks.hold_silence(),
             hold_ahead: self.clocks.hold_ahead(),
             processes: self.probed.processes.clone(),

@@ -448,7 +448,8 @@ fn notices(
     };
     if let Some(since_ms) = around.unseen.get(&row.id) {
         let since = moment(*since_ms);
-        let what = "a file or folder of it or of its sub-agents cannot be read";
+        let what = "a file or folder of it or of its sub-agents cannot be read, or nobody could \
+             look at its processes";
         add("unobserved", format!("not observed since {since}: {what}"));
     }
     if around.damaged.contains(&row.id) {

@@ -8,7 +8,7 @@ impl Agent {
     pub const fn reading_version(self) -> i64 {
         match self {
             Self::Claude => 4,
-            Self::Codex => 5,
+            Self::Codex => 6,
             Self::Dsh => 3,
         }
     }

@@ -66,9 +66,11 @@ fn a_pass_whose_look_hangs_leaves_the_status_and_counts_it_as_unchecked() {
     let seen = shown(&later, &mut engine);
     assert_eq!((seen.sessions[0].status, seen.sessions[0].unchecked), (Status::Running, true));
     assert_eq!((seen.counts.unchecked, seen.as_of_ms), (1, None));
+    assert!(seen.sessions[0].notices.iter().any(|notice| notice.code == "unobserved"));
     drop(release);
     engine.probe = Probe::new("h", &later.config.db, &later.config.roots);
     engine.pass().unwrap();
     let seen = shown(&later, &mut engine);
     assert_eq!((seen.sessions[0].status, seen.sessions[0].unchecked), (Status::Idle, false));
+    assert!(seen.sessions[0].notices.iter().all(|notice| notice.code != "unobserved"));
 }
