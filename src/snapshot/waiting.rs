@@ -94,14 +94,9 @@ mod tests {
         Facts { open_calls: vec![call], ..Facts::default() }
     }
 
-    fn waits(
-        kind: WaitKind,
-        tool: Option<&str>,
-        text: Option<&str>,
-        since_ms: i64,
-    ) -> Option<WaitingFor> {
+    fn waits(kind: WaitKind, tool: Option<&str>, text: Option<&str>, since_ms: i64) -> WaitingFor {
         let [tool, text] = [tool, text].map(|text| text.map(str::to_owned));
-        Some(WaitingFor { kind, tool, text, since_ms: Some(since_ms) })
+        WaitingFor { kind, tool, text, since_ms: Some(since_ms) }
     }
 
     #[test]
@@ -109,7 +104,7 @@ mod tests {
         let plan = Stamped { at_ms: AT_MS, text: "1. Read\n2. Write".to_owned() };
         let facts = Facts { plan: Some(plan), ..Facts::default() };
         let found = waiting_for(&facts, Some(Phase::Question), &Presence::default());
-        assert_eq!(found, waits(WaitKind::Plan, None, Some("1. Read 2. Write"), AT_MS));
+        assert_eq!(found, Some(waits(WaitKind::Plan, None, Some("1. Read 2. Write"), AT_MS)));
     }
 
     #[test]
@@ -120,7 +115,7 @@ mod tests {
             ("exit_plan_mode", WaitKind::Plan),
         ] {
             let found = waiting_for(&call(tool), Some(Phase::Question), &Presence::default());
-            assert_eq!(found, waits(kind, Some(tool), Some("make all"), AT_MS));
+            assert_eq!(found, Some(waits(kind, Some(tool), Some("make all"), AT_MS)));
         }
     }
 
@@ -128,12 +123,15 @@ mod tests {
     fn an_approval_is_told_by_the_hook_and_by_the_call_it_is_for() {
         let phase = Some(Phase::NeedsApproval);
         let found = waiting_for(&call("Bash"), phase, &hook("permission_prompt"));
-        assert_eq!(found, waits(WaitKind::Approval, Some("Bash"), Some("make all"), AT_MS + 1));
+        assert_eq!(
+            found,
+            Some(waits(WaitKind::Approval, Some("Bash"), Some("make all"), AT_MS + 1))
+        );
         // The call is not on disk yet.
         let found = waiting_for(&Facts::default(), phase, &hook("Edit"));
-        assert_eq!(found, waits(WaitKind::Approval, Some("Edit"), None, AT_MS + 1));
+        assert_eq!(found, Some(waits(WaitKind::Approval, Some("Edit"), None, AT_MS + 1)));
         let found = waiting_for(&Facts::default(), phase, &hook("permission_prompt"));
-        assert_eq!(found, waits(WaitKind::Approval, None, None, AT_MS + 1));
+        assert_eq!(found, Some(waits(WaitKind::Approval, None, None, AT_MS + 1)));
     }
 
     #[test]

@@ -150,15 +150,13 @@ impl Events {
             let place = events.watches.get(folder).and_then(|watch| events.places.get(watch));
             place.map(|place| place.care)
         };
-        match care(self, folder) {
-            Some(care) => Ok(care == Care::Tree),
-            None => {
-                if folder.ancestors().any(|above| care(self, above) == Some(Care::Tree)) {
-                    self.watch(folder, Care::Tree, 0, &mut Heard::default())?;
-                }
-                Ok(false)
-            }
+        if let Some(care) = care(self, folder) {
+            return Ok(care == Care::Tree);
         }
+        if folder.ancestors().any(|above| care(self, above) == Some(Care::Tree)) {
+            self.watch(folder, Care::Tree, 0, &mut Heard::default())?;
+        }
+        Ok(false)
     }
 
     /// Every folder is to be covered anew.

@@ -54,18 +54,18 @@ fn audit_and_ledger_keep_to_the_filters_and_so_does_acknowledging_all() {
     let (claude, codex) = (format!("\"claude:{CLAUDE_ID}\""), format!("\"codex:{CODEX_ID}\""));
     Run::new(&home, &["--once"]).at(end).said().fine();
     assert_eq!(rows(&["ledger"]).len(), 2);
-    assert_eq!(rows(&["ledger", "--agent", "claude"]), [claude.clone()]);
+    assert_eq!(rows(&["ledger", "--agent", "claude"]), std::slice::from_ref(&claude));
     assert_eq!(rows(&["ledger", "--agent", "dsh"]), [""; 0]);
     assert_eq!(rows(&["ledger", "--since", "2h"]).len(), 2);
     assert_eq!(rows(&["ledger", "--since", "1m"]), [""; 0]);
     let all = ["ledger", "ack", "--all", "--agent", "codex"];
     assert_eq!(Run::new(&home, &all).at(end + HOUR).said().code, Some(0));
-    assert_eq!(rows(&["ledger"]), [claude.clone()], "the other agent's stays");
+    assert_eq!(rows(&["ledger"]), std::slice::from_ref(&claude), "the other agent's stays");
     // Both come back: two overrides.
     append(&home, &claude_path(CLAUDE_ID), &[claude_prompt(CLAUDE_ID, end + HOUR, "again")]);
     let back = Run::new(&home, &["--once"]).at(end + HOUR).said().fine();
     assert!(back.contains("1 running"), "{back}");
-    assert_eq!(rows(&["audit"]), [claude.clone()]);
+    assert_eq!(rows(&["audit"]), std::slice::from_ref(&claude));
     assert_eq!(rows(&["audit", "--agent", "claude"]), [claude]);
     assert_eq!(rows(&["audit", "--agent", "codex"]), [""; 0]);
     let told = Run::new(&home, &["audit", "--agent", "codex"]).at(end + HOUR).said().fine();
