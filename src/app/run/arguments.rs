@@ -1,7 +1,8 @@
 //! A command as it is kept: bounded, and without the secrets that stand in a command line.
 //!
 //! What looks like a secret is told by its name alone: the value of `NAME=value`, and of a flag whose
-//! name ends like that of one, behind `=` or as the next argument. A secret by another name is kept.
+//! name ends like that of one, behind `=` or as the next argument; in a script that is one argument,
+//! by its words. A secret by another name is kept.
 
 use std::ffi::OsString;
 
@@ -53,8 +54,30 @@ fn masked(argument: &str, is: Next) -> (String, Next) {
         Some(value) if flag.is_some() => {
             (format!("{name}={}", masked(value, Next::Any).0), Next::Any)
         }
-        Some(_) | None => (argument.to_owned(), Next::Any),
+        Some(_) | None => (masked_words(argument), Next::Any),
     }
+}
+
+/// A script handed over as one argument (`sh -c`) is a command line of its own.
+fn masked_words(argument: &str) -> String {
+    if !argument.contains(char::is_whitespace) {
+        return argument.to_owned();
+    }
+    let mut before = Next::Any;
+    let mut text = String::with_capacity(argument.len());
+    for piece in argument.split_inclusive(char::is_whitespace) {
+        let word = piece.trim_end();
+        // `a==b` compares.
+        let (shown, next) = if word.is_empty() || word.contains("==") {
+            (word.to_owned(), before)
+        } else {
+            masked(word, before)
+        };
+        before = next;
+        text.push_str(&shown);
+        text.push_str(piece.get(word.len()..).unwrap_or_default());
+    }
+    text
 }
 
 fn names_a_secret(flag: &str) -> bool {
@@ -80,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_values_of_variables_and_of_flags_for_secrets_are_masked() {
-        let cases: [(&[&str], &[&str]); 12] = [
+        let cases: [(&[&str], &[&str]); 13] = [
             (&["env", "API=x y", "_a1=", "claude"], &["env", "API=***", "_a1=***", "claude"]),
             (&["a", "--api-key=s3", "-p", "go"], &["a", "--api-key=***", "-p", "go"]),
             (&["a", "--api-key", "s3", "go"], &["a", "--api-key", "***", "go"]),
@@ -93,6 +116,10 @@ mod tests {
             (&["a", "--key-file=k", "key", "x"], &["a", "--key-file=k", "key", "x"]),
             (&["a", "if a==b", "1=2", "./x=y"], &["a", "if a==b", "1=2", "./x=y"]),
             (&["a", "--token"], &["a", "--token"]),
+            (
+                &["sh", "-c", "a KEY=s3 --api-key=s3\n b --token s3 c"],
+                &["sh", "-c", "a KEY=*** --api-key=***\n b --token *** c"],
+            ),
         ];
         for (command, expected) in cases {
             assert_eq!(of(command), expected);
