@@ -242,7 +242,7 @@ fn two_copies_of_a_session_count_once_after_both_were_read_anew() {
     let counts = "SELECT json_extract(facts, '$.prompts'), json_extract(facts, '$.answers'),
         json_extract(facts, '$.tokens') FROM sessions";
     let fresh = bed.query(counts);
-    assert!(fresh.contains("7"), "{fresh}");
+    assert!(fresh.contains('7'), "{fresh}");
     filled_by_version_1(&bed);
     // Nothing of what version 1 kept is of the same name.
     raw(
