@@ -197,6 +197,7 @@ impl Store {
     /// birth if it is created.
     pub fn open(path: &Path, busy: Duration, now_ms: i64) -> Result<Self> {
         schema::prepare_folder(path)?;
+        identity::await_others(path)?;
         let connection = connect(path, busy)?;
         schema::migrate(&connection, path, now_ms)?;
         let files = Some(Identity::of(path));
@@ -322,6 +323,7 @@ impl Reader {
     /// Opens an existing store read-only.
     pub fn open(path: &Path) -> Result<Self> {
         schema::admit(path)?;
+        identity::await_others(path)?;
         let outcome = Self::connect(path, path.as_os_str());
         let connection = match outcome {
             // A reader makes shared memory beside the database, where it can.

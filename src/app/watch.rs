@@ -102,6 +102,8 @@ impl Teller<'_> {
             }
             News::Acknowledged(..) | News::NotAcknowledged { .. } => Ok(()),
             News::Fault(message) => {
+                // What was replaced under us is opened again when nobody here holds it any more.
+                self.reader = None;
                 self.trouble(message);
                 Ok(())
             }

@@ -140,6 +140,8 @@ pub fn run(
             Ok(Some(engine)) => worker.write(engine),
             Ok(None) => worker.view(),
             Err(error) if hopeless => return (worker.news)(News::Hopeless(error)),
+            // Others of this process hold what was lost, and let go of it when they see so.
+            Err(error) if worker.in_doubt && is_replaced(&error) => worker.rest(RETRY_MS.0),
             Err(error) => {
                 (worker.news)(News::Fault(format!("{error:#}")));
                 let wait = worker.retry_ms.max(TAKE_OVER_MS);
@@ -172,7 +174,7 @@ impl Worker<'_> {
                 Ok(Some(turn)) => return turn,
                 Err(error) => {
                     (self.news)(News::Fault(format!("{error:#}")));
-                    if matches!(error.downcast_ref(), Some(StoreError::Replaced { .. })) {
+                    if is_replaced(&error) {
                         self.in_doubt = true;
                         return Turn::Lost; // the file there now is opened
                     }
@@ -417,6 +419,10 @@ struct Times {
     checkpoint_at: i64,
     /// Rows written at the last checkpoint.
     rows: u64,
+}
+
+fn is_replaced(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(StoreError::Replaced { .. }))
 }
 
 fn acknowledge(

@@ -101,6 +101,27 @@ pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Refuses to open a store anew while this process still holds the log, or the memory, that was deleted:
+/// SQLite has one such memory a process and file, so the new connection would take part in the old one
+/// and in nobody else's. The others are closed as soon as they find out for themselves.
+pub(super) fn await_others(path: &Path) -> Result<()> {
+    // Only there it can be seen.
+    let Ok(open) = fs::read_dir("/proc/self/fd") else { return Ok(()) };
+    let beside = ["-wal", "-shm"].map(|ending| beside(path, ending));
+    let deleted = beside.clone().map(|path| {
+        let mut name = path.into_os_string();
+        name.push(" (deleted)");
+        PathBuf::from(name)
+    });
+    for target in open.flatten().filter_map(|entry| fs::read_link(entry.path()).ok()) {
+        if let Some(at) = deleted.iter().position(|name| *name == target) {
+            let path = beside.get(at).cloned().unwrap_or_default();
+            return Err(StoreError::Replaced { path });
+        }
+    }
+    Ok(())
+}
+
 /// As an error: what is known of the file must be read again.
 pub(super) fn replaced(lost: Option<(Lost, PathBuf)>) -> Result<()> {
     lost.map_or(Ok(()), |(_, path)| Err(StoreError::Replaced { path }))

@@ -296,6 +296,7 @@ impl Watch {
         Self { child, complaints }
     }
 
+    #[track_caller]
     fn complains_of(&self, words: &str) {
         while !self.complaints.recv_timeout(LATE).unwrap().contains(words) {}
     }
@@ -321,6 +322,16 @@ fn prompt(stage: &Stage) {
     stage.put(&format!(".claude/projects/-tmp-demo/{SESSION}.jsonl"), &(line + "\n"));
 }
 
+/// A further session is mirrored.
+#[track_caller]
+fn goes_on(stage: &Stage, name: &str) {
+    let text = stage.text(&format!(".claude/projects/-tmp-demo/{SESSION}.jsonl"));
+    let other = SESSION.replace("26f5", name);
+    let text = text.replace(SESSION, &other);
+    stage.put(&format!(".claude/projects/-tmp-demo/{other}.jsonl"), &text);
+    stage.until("the work goes on", |stage| stage.query(SESSIONS).contains(&other));
+}
+
 const SESSIONS: &str = "SELECT native_id FROM sessions WHERE status IS NOT NULL";
 
 #[test]
@@ -336,14 +347,23 @@ fn a_watch_makes_good_what_was_removed_or_replaced_under_it() {
         fs::remove_file(beside(&db, ending)).unwrap();
     }
     // Another process waits until the writer has made it good, and then finds all.
-    let acked = stage.output(&["ledger", "ack", "--all"]);
+    let acked = stage.output(&["ledger", "ack", "--all", "--consumer", "fred"]);
     assert!(acked.status.success(), "{}", String::from_utf8_lossy(&acked.stderr));
     watch.complains_of("x.db-wal was deleted or replaced");
     stage.until("good again", mirrored);
+    // Nothing of the old files is in use any more, by whichever thread, so both write to one log.
+    #[cfg(target_os = "linux")]
+    for file in fs::read_dir(format!("/proc/{}/fd", watch.child.id())).unwrap() {
+        let target = fs::read_link(file.unwrap().path()).unwrap_or_default();
+        assert!(!target.to_string_lossy().ends_with("(deleted)"), "{}", target.display());
+    }
+    goes_on(&stage, "36f5");
+    assert!(stage.query("SELECT name FROM consumers").contains("fred"));
 
     fs::remove_file(lock::path_for(&db)).unwrap();
     watch.complains_of("x.db.lock was deleted or replaced");
-    stage.until("locked again", |stage| lock::is_held(&stage.db()));
+    goes_on(&stage, "46f5");
+    assert!(lock::is_held(&db));
 
     // It writes meanwhile: a folder may get a file while it is emptied.
     stage.until("removed", |stage| fs::remove_dir_all(stage.path("state")).is_ok());
