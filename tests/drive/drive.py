@@ -38,7 +38,7 @@ class Screen:
 
     @staticmethod
     def tmux(*args, check=True):
-        return subprocess.run(['tmux', '-L', 'lullwatch-drive', '-f', '/dev/null', *args], check=check, capture_output=True, text=True).stdout
+        return subprocess.run(['tmux', '-L', f'lullwatch-drive-{os.getpid()}', '-f', '/dev/null', *args], check=check, capture_output=True, text=True).stdout
 
     def keys(self, *keys):
         self.tmux('send-keys', '-t', self.name, *keys)
@@ -130,7 +130,7 @@ def claude():
 
     def registry():
         found = [json.loads(f.read_text()) for f in (home / 'sessions').glob('*.json')]
-        return found[-1] if found else {}
+        return max(found, key=lambda entry: entry.get('updatedAt') or 0, default={})  # those of the killed stay
 
     def state(word, press=None):
         def said():
@@ -384,8 +384,8 @@ trust_level = "trusted"
     screen.sees('shortcuts')
     time.sleep(3)
     step('codex', 'resumed, nothing said', {'status': 'completed', 'overrides': START})
-    asked('DRIVE tool ./work 300')
-    wait('the command', lambda: subprocess.run(['pgrep', '-f', 'work 300'], stdout=subprocess.DEVNULL).returncode == 0)
+    asked('DRIVE tool ./work 301')
+    wait('the command', lambda: subprocess.run(['pgrep', '-f', 'work 301'], stdout=subprocess.DEVNULL).returncode == 0)
     time.sleep(0.5)
     step('codex', 'resumed, a command runs', {'status': 'running', 'phase': 'tool', 'overrides': START + 1, 'attention': False})
     os.kill(screen.pid(), signal.SIGKILL)
@@ -393,6 +393,7 @@ trust_level = "trusted"
     step('codex', 'kill -9 inside the turn', {'status': 'completed', 'phase': 'ended', 'reason.basis': 'observed', 'attention': True, 'overrides': START + 1})
     subprocess.run([program, 'exec', '--skip-git-repo-check', 'DRIVE say'], env={k: str(v) for k, v in env.items()}, cwd=WORK, capture_output=True, text=True, timeout=60)
     step('codex', 'exec, done between two looks', {'status': 'completed', 'kind': 'sdk', 'last_turn': 'completed', 'attention': False})
+    left_behind = set((home / 'thread-writer-locks').glob('*.lock'))  # by the one that was killed
     screen = Screen('codex', str(program), env)
     screen.sees('Continue without trusting')
     screen.keys('Down', 'Down', 'Enter')
@@ -403,12 +404,11 @@ trust_level = "trusted"
     wait('a hanging answer', lambda: mock.waiting)
     time.sleep(0.5)
     step('codex', 'daemon: the model answers', {'status': 'running', 'phase': 'working', 'process.alive': True, 'attention': False})
-    screen.keys('C-c')
-    time.sleep(0.5)
-    screen.keys('C-c')
-    step('codex', 'daemon: the terminal has left, work goes on', {'status': 'running', 'phase': 'working', 'process.alive': True})
+    screen.say('/quit')
+    screen.sees('LEFT with')
+    step('codex', 'daemon: the terminal has left, work goes on', {'status': ('running', 'idle'), 'phase': 'working', 'process.alive': True})
     mock.release()
-    wait('unloaded', lambda: not list((home / 'thread-writer-locks').glob('*.lock')) or look() and False, 120)
+    wait('unloaded', lambda: set((home / 'thread-writer-locks').glob('*.lock')) <= left_behind or look() and False, 120)
     time.sleep(0.5)
     step('codex', 'daemon: unloaded after a minute alone', {'status': 'completed', 'phase': 'ended', 'reason.basis': 'observed', 'attention': False})
     subprocess.run([program, 'app-server', 'daemon', 'stop'], env={k: str(v) for k, v in env.items()}, capture_output=True)
