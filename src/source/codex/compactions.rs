@@ -61,6 +61,11 @@ impl Compactions {
         self.seen.clear();
     }
 
+    /// A turn with another id begins: what is told in it at the same moment is another compaction.
+    pub(super) fn another_turn(&mut self) {
+        self.written.clear();
+    }
+
     /// Counts a compaction that waits.
     pub(super) fn release(&mut self, entry: &mut Entry<'_>) {
         let Some(held) = self.held.take() else { return };

@@ -160,7 +160,11 @@ impl State {
             (Some(_), None) => By::Nobody,
             (Some(_) | None, _) => By::Anybody,
         };
-        self.turns.start(Start { id: event.turn(), at_ms, by, planning }, entry);
+        let id = event.turn();
+        if id.is_none() || id != self.turns.newest() {
+            self.compactions.another_turn();
+        }
+        self.turns.start(Start { id, at_ms, by, planning }, entry);
         self.meter.window(event.window, entry);
     }
 
