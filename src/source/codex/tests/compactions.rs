@@ -61,6 +61,16 @@ fn a_compaction_that_is_written_twice_counts_once() {
 }
 
 #[test]
+fn compactions_of_two_turns_at_one_moment_are_two() {
+    let mut tape = Tape::new();
+    for turn in ["a", "b"] {
+        tape.at(20).start(turn).compacted().event("context_compacted", &json!({}));
+        tape.complete(turn);
+    }
+    assert_eq!(tape.facts().compaction.count, 2);
+}
+
+#[test]
 fn a_compaction_alone_in_its_turn_is_manual_and_began_with_it() {
     let mut tape = Tape::new();
     tape.at(10).start("a").at(20).compacted().event("context_compacted", &json!({}));
