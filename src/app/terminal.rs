@@ -3,14 +3,19 @@
 //! The guard is armed before the first mode is changed, so a failure half-way restores too. It
 //! restores exactly once: on drop, when told to, or in the panic hook, before the panic's message
 //! is printed. Signals do not come here; the loop ends on them, and the guard is dropped.
+//!
+//! A job in the background owns no terminal: whoever sets its modes there is stopped by SIGTTOU, as
+//! often as it tries. So its modes are the shell's then, and nothing here touches them.
 
 use std::io::{self, Write as _};
 use std::panic::PanicHookInfo;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
-use rustix::termios::{QueueSelector, tcflush};
+use rustix::process::getpgrp;
+use rustix::termios::{
+    LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcgetpgrp, tcsetattr,
+};
 
 use crate::ui::Switch;
 
@@ -32,6 +37,8 @@ pub struct Guard {
 struct State {
     armed: AtomicBool,
     mouse: AtomicBool,
+    /// As the terminal was.
+    modes: Mutex<Option<Termios>>,
 }
 
 impl Guard {
@@ -50,7 +57,7 @@ impl Guard {
     /// Borrows it again after [`Guard::give_back`].
     pub fn take(&self, mouse: Switch) -> io::Result<()> {
         self.state.armed.store(true, Ordering::SeqCst);
-        enable_raw_mode()?;
+        self.state.set_raw()?;
         write(ENTER)?;
         match mouse {
             Switch::On => self.mouse(Switch::On),
@@ -99,17 +106,43 @@ impl Drop for Guard {
 }
 
 impl State {
+    fn set_raw(&self) -> io::Result<()> {
+        let before = tcgetattr(io::stdin())?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        *self.modes.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        Ok(tcsetattr(io::stdin(), OptionalActions::Now, &raw)?)
+    }
+
     fn give_back(&self) {
         if !self.armed.swap(false, Ordering::SeqCst) {
             return;
         }
+        let mouse = self.mouse.swap(false, Ordering::SeqCst);
+        let modes = self.modes.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if !is_ours() && !may_write() {
+            return;
+        }
         // Nothing to be done about errors here: the terminal may be gone.
-        if self.mouse.swap(false, Ordering::SeqCst) {
+        if mouse {
             let _ = write(MOUSE_OFF);
         }
         let _ = write(LEAVE);
-        let _ = disable_raw_mode();
+        if let Some(modes) = modes.filter(|_| is_ours()) {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &modes);
+        }
     }
+}
+
+/// Whether this process is in front, so that the terminal is its own to set.
+pub fn is_ours() -> bool {
+    // Where there is nothing to ask, whoever tries to set it is told why that cannot be.
+    tcgetpgrp(io::stdin()).map_or(true, |front| front == getpgrp())
+}
+
+/// Whether a job in the background may write without being stopped.
+fn may_write() -> bool {
+    tcgetattr(io::stdin()).is_ok_and(|modes| !modes.local_modes.contains(LocalModes::TOSTOP))
 }
 
 /// Writes and flushes.

@@ -48,6 +48,8 @@ const RETRY: Duration = Duration::from_millis(50);
 const SUSPEND_MAX: Duration = Duration::from_secs(2);
 /// How long the signal to go on may come after we do.
 const GO_ON_MAX: Duration = Duration::from_millis(300);
+/// How long a stop takes to be in force.
+const STOP_TAKES: Duration = Duration::from_millis(20);
 /// Requests that may wait for room.
 const OUTBOX_MAX: usize = 64;
 
@@ -143,7 +145,14 @@ pub fn run(feed: Feed, options: Options) -> anyhow::Result<Exit> {
 
 async fn open_and_run(feed: Feed, mut options: Options) -> anyhow::Result<Exit> {
     let ignored = Ignored::at_start();
-    let signals = Signals::listen(ignored).context("cannot listen for signals")?;
+    let mut signals = Signals::listen(ignored).context("cannot listen for signals")?;
+    if !terminal::is_ours() {
+        release(&feed.requests).await;
+        if let Some(exit) = in_front(&mut signals).await {
+            return Ok(exit);
+        }
+        let _ = feed.requests.send(Request::Resumed);
+    }
     let (panics, panicked) = mpsc::channel(1);
     let elsewhere = move |message| {
         // The first one is the one to be told.
@@ -217,7 +226,7 @@ impl Screen {
             Event::GoOn => {
                 // Stopped and woken by somebody else: the shell has changed the modes meanwhile.
                 self.guard.give_back();
-                self.back(sources)?;
+                self.back(sources).await?;
             }
             Event::Resize => self.resize()?,
             Event::Bytes(mut bytes) => {
@@ -394,12 +403,9 @@ impl Screen {
         }
     }
 
-    /// Stops, as ^Z does everywhere. The writer lock is given back first, so that another monitor
-    /// can take over while this one sleeps.
+    /// Stops, as ^Z does everywhere.
     async fn stop(&mut self, others: Others, sources: &mut Sources) -> anyhow::Result<()> {
-        let (done, released) = oneshot::channel();
-        let request = Request::Suspend(done);
-        let _ = timeout(SUSPEND_MAX, self.release(request, released)).await;
+        release(&self.requests).await;
         self.guard.give_back();
         if others == Others::Stop {
             // What ^Z would have done without raw mode: whoever started us stops too, or the shell
@@ -408,19 +414,14 @@ impl Screen {
         }
         process::kill_process(process::getpid(), Signal::STOP).context("cannot stop")?;
         let _ = timeout(GO_ON_MAX, sources.signals.go_on.next()).await;
-        self.back(sources)
+        self.back(sources).await
     }
 
-    async fn release(&self, request: Request, released: oneshot::Receiver<()>) {
-        let mut request = request;
-        while let Err(TrySendError::Full(back)) = self.requests.try_send(request) {
-            request = back;
-            sleep(RETRY).await;
+    async fn back(&mut self, sources: &mut Sources) -> anyhow::Result<()> {
+        if let Some(exit) = in_front(&mut sources.signals).await {
+            self.exit = Some(exit);
+            return Ok(());
         }
-        let _ = released.await;
-    }
-
-    fn back(&mut self, sources: &mut Sources) -> anyhow::Result<()> {
         self.guard.take(self.model.mouse).context("cannot set up the terminal again")?;
         self.painter.forget();
         self.ask(Request::Resumed)?;
@@ -428,6 +429,40 @@ impl Screen {
         self.take_picture(sources)?;
         self.resize()
     }
+}
+
+/// Has the worker finish its step and give the writer lock back, so that another monitor can take
+/// over while this one sleeps.
+async fn release(requests: &SyncSender<Request>) {
+    let (done, released) = oneshot::channel();
+    let asked = async {
+        let mut request = Request::Suspend(done);
+        while let Err(TrySendError::Full(back)) = requests.try_send(request) {
+            request = back;
+            sleep(RETRY).await;
+        }
+        let _ = released.await;
+    };
+    let _ = timeout(SUSPEND_MAX, asked).await;
+}
+
+/// Waits until this process is in front, stopped as every job in the background is that reaches for
+/// the terminal. A signal that ends us is heard whenever somebody makes us go on, and returned: one
+/// that came to a process stopped while it sets the terminal would not be.
+async fn in_front(signals: &mut Signals) -> Option<Exit> {
+    let mut can_stop = true;
+    while can_stop && !terminal::is_ours() {
+        if let Some(exit) = signals.ended_within(STOP_TAKES).await {
+            return Some(exit);
+        }
+        can_stop = process::kill_current_process_group(Signal::TTOU).is_ok();
+        // The whole process stops in here, whichever of its threads the signal met.
+        std::thread::park_timeout(STOP_TAKES);
+        // Where nobody is left who could make us go on, nothing stops us either: then setting up
+        // the terminal says what is wrong.
+        can_stop &= timeout(GO_ON_MAX, signals.go_on.next()).await.is_ok();
+    }
+    signals.ended_within(Duration::ZERO).await
 }
 
 /// Whether the rest of our process group stops with us.

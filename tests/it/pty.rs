@@ -100,6 +100,18 @@ fn ignoring(signals: &str) -> Screen {
     started(command, &[])
 }
 
+/// The other side of the tests as a job of a shell with job control, which runs `script`; `"$0" "$@"`
+/// starts it there, `stopped` waits until a job is stopped, and `gone` until it has ended well.
+fn under_job_control(script: &str) -> Screen {
+    let stopped = "stopped() { until grep -q '^State:.T' /proc/$1/status; do sleep 0.01; done; }";
+    // The shell's `wait` also returns when a job stops.
+    let gone = "gone() { until wait $1; do kill -0 $1 || return; done; echo gone; }";
+    let mut command = CommandBuilder::new("sh");
+    command.args(["-c", &format!("set -m; {stopped}; {gone}; {script}")]);
+    command.arg(std::env::current_exe().unwrap());
+    started(command, &[])
+}
+
 fn started(mut command: CommandBuilder, environment: &[(&str, &str)]) -> Screen {
     crate::stage::heed_signals();
     command.args(["--exact", "pty::other_side", "--ignored", "--nocapture", "-q"]);
@@ -219,6 +231,31 @@ fn stopping_gives_the_terminal_back_and_going_on_takes_it_again() {
     screen.wait_for("lullwatch back");
     screen.send("\u{3}");
     screen.wait_for("left by the user");
+    screen.given_back();
+}
+
+#[test]
+fn a_job_in_the_background_waits_for_the_terminal_and_ends_when_told_to() {
+    // As `timeout 5 lullwatch` in a script: never in front, then told to end.
+    let mut screen =
+        under_job_control(r#""$0" "$@" & stopped $!; kill -TERM $!; kill -CONT $!; gone $!"#);
+    screen.wait_for("left by signal 15");
+    screen.wait_for("gone");
+    assert!(!screen.raw().contains("\u{1b}[?1049h"), "it took a terminal that is not its own");
+    screen.given_back();
+    // Stopped by the user, then sent into the background.
+    let mut screen = under_job_control(
+        r#""$0" "$@" & j=$!; fg; bg; stopped $j; kill -TERM $j; kill -CONT $j; gone $j"#,
+    );
+    screen.wait_for("needs you 3");
+    screen.send("\u{1a}");
+    screen.wait_for("gone");
+    screen.given_back();
+    // Started in the background, then called to the front.
+    let mut screen = under_job_control(r#""$0" "$@" & stopped $!; fg && echo gone"#);
+    screen.wait_for("needs you 3");
+    screen.send("q");
+    screen.wait_for("gone");
     screen.given_back();
 }
 

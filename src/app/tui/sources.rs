@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use rustix::process;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::app::signals::{self, Ignored, Listener};
 use crate::app::tui::Exit;
@@ -68,6 +68,11 @@ impl Signals {
             resize: always(process::Signal::WINCH)?,
         })
     }
+
+    /// The exit, if a signal that ends us has come or comes in this time.
+    pub(super) async fn ended_within(&mut self, limit: Duration) -> Option<Exit> {
+        timeout(limit, self.ending.next()).await.ok().map(exit)
+    }
 }
 
 /// When something is due.
@@ -100,13 +105,9 @@ impl Sources {
     /// Waits for the next event.
     pub(super) async fn next(&mut self, deadlines: Deadlines) -> anyhow::Result<Event> {
         let signals = &mut self.signals;
-        let ended = |which: i32| match which {
-            signals::HANG_UP => Event::Exit(Exit::HangUp),
-            _ => Event::Exit(Exit::Signal(which)),
-        };
         Ok(tokio::select! {
             biased;
-            which = signals.ending.next() => ended(which),
+            which = signals.ending.next() => Event::Exit(exit(which)),
             _ = signals.stop.next() => Event::Stop,
             _ = signals.go_on.next() => Event::GoOn,
             Some(message) = self.panicked.recv() => Event::Panicked(message),
@@ -124,6 +125,14 @@ impl Sources {
             () = due(deadlines.retry) => Event::Retry,
             () = sleep_until(deadlines.tick) => Event::Tick,
         })
+    }
+}
+
+/// What a signal that ends us makes of the screen.
+fn exit(which: i32) -> Exit {
+    match which {
+        signals::HANG_UP => Exit::HangUp,
+        _ => Exit::Signal(which),
     }
 }
 
