@@ -29,6 +29,9 @@ pub struct Known {
     pub sign_of_life_ms: i64,
     /// What shows that it ended; revoked ones too.
     pub ends: Vec<End>,
+    /// Ends of those who have left it to others: they end nothing, yet what they wrote until then
+    /// brings nothing back.
+    pub left: Vec<End>,
     /// The process that has it open.
     pub holder: Holder,
     /// What was seen of its processes, one sentence each, with when.
@@ -44,6 +47,7 @@ impl Known {
             child_activity_ms: None,
             sign_of_life_ms: last_activity_ms,
             ends: Vec::new(),
+            left: Vec::new(),
             holder: Holder::Unknown,
             seen: Vec::new(),
         }

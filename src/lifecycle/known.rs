@@ -1,7 +1,7 @@
 //! What the store has of one session, as `decide` wants it.
 
 use super::decide::{End, Holder, Known};
-use super::presence::told;
+use super::presence::{has_left, holds, told};
 use super::work::WORKING_MAX_MS;
 use super::{judged_ms, sign_of_life_ms};
 use crate::store::evidence::Evidence;
@@ -38,6 +38,7 @@ pub fn known(
         child_activity_ms: row.child_activity_ms.map(judged),
         sign_of_life_ms: stored.max(working),
         ends: marker.into_iter().chain(observed).collect(),
+        left: left(evidence),
         holder: process.holder,
         seen: told(evidence),
     })
@@ -50,6 +51,22 @@ pub(super) fn observed_end(evidence: &Evidence) -> Option<End> {
     // The time of an exact end is that of the end itself, whenever somebody learned of it.
     let observed_ms = (!ending.is_exact()).then_some(evidence.since_ms.max(at_ms));
     Some(End { ending, at_ms: Some(at_ms), observed_ms })
+}
+
+/// Those who have left a session that another has open, or may have: what they wrote became visible
+/// by when they were found gone, and before the other came, who first repairs what they left open
+/// with the time of their last record (dsh's `turn/end`).
+fn left(evidence: &[Evidence]) -> Vec<End> {
+    let came = |row: &Evidence| row.started_ms.unwrap_or(row.first_ms);
+    let other_ms = evidence.iter().filter(|row| holds(row)).map(came).min();
+    let left = evidence.iter().filter(|row| row.ended_ms.is_none() && has_left(row));
+    left.filter_map(|row| {
+        let ending = super::Ending::of_observation(&row.source, &row.says)?;
+        let found_ms = other_ms.map_or(row.since_ms, |other| other.min(row.since_ms));
+        let observed_ms = (!ending.is_exact()).then_some(found_ms.max(row.last_ms));
+        Some(End { ending, at_ms: Some(row.last_ms), observed_ms })
+    })
+    .collect()
 }
 
 #[cfg(test)]
@@ -86,6 +103,25 @@ mod tests {
             started_ms: None,
             facts_unreadable: false,
         }
+    }
+
+    #[test]
+    fn who_has_left_while_another_is_there_has_written_until_that_one_came() {
+        let left = |rows: &[Evidence]| known(&row(), rows, Process::default(), NOW).unwrap().left;
+        let gone = observation("lock", "gone", None);
+        let end = |observed_ms| End {
+            ending: Ending::ProcessGone,
+            at_ms: Some(2_000),
+            observed_ms: Some(observed_ms),
+        };
+        let unclear = observation("lock", "unknown", None);
+        assert_eq!(left(&[gone.clone(), unclear]), [end(4_000)]);
+        let next = observation("lock", "dedicated", None);
+        let started = |at_ms| Evidence { started_ms: Some(at_ms), ..next.clone() };
+        assert_eq!(left(&[gone.clone(), started(3_500)]), [end(3_500)]);
+        assert_eq!(left(&[gone.clone(), started(9_000)]), [end(4_000)]);
+        assert_eq!(left(&[gone.clone(), started(0)]), [end(2_000)], "both were there at once");
+        assert_eq!(left(&[Evidence { ended_ms: Some(2_000), ..gone }]), [], "that is an end");
     }
 
     fn observation(source: &str, says: &str, ended_ms: Option<i64>) -> Evidence {

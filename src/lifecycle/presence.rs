@@ -102,6 +102,16 @@ fn fate(row: &Evidence, trust: Trust<'_>) -> Option<Fate> {
     })
 }
 
+/// Whether the process of this row has left the session.
+pub(super) fn has_left(row: &Evidence) -> bool {
+    fate(row, Trust::Fresh) == Some(Fate::Left)
+}
+
+/// Whether the process of this row has the session open.
+pub(super) fn holds(row: &Evidence) -> bool {
+    fate(row, Trust::Fresh) >= Some(Fate::Shared)
+}
+
 /// What a live process of Claude's registry says it does, the word that counts first last: of
 /// several processes on one session one that waits is what a human must know, then one that works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

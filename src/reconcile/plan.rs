@@ -257,7 +257,8 @@ impl Goal<'_> {
         }
         // A live holder vetoes an end and revives nothing: whoever resumes a session repairs what
         // the life before left open, with stamps behind the end that was noted (dsh's `turn/end`).
-        if self.known.ends.iter().any(|end| end.stands(self.known)) {
+        let Known { ends, left, .. } = self.known;
+        if ends.iter().chain(left).any(|end| end.stands(self.known)) {
             return self.stay();
         }
         let Some(taken_back) = self.taken_back() else { return self.stay() };

@@ -235,6 +235,26 @@ fn two_processes_are_over_only_when_both_are_gone() {
 }
 
 #[test]
+fn what_whoever_resumes_repairs_brings_nothing_back_and_its_own_work_does() {
+    let (monitor, killed) = seen_busy();
+    killed.end();
+    assert_eq!(status(&monitor, T0 + MINUTE), Status::Completed);
+    // It closes what the life before left open, with the time of its last record and a bit.
+    let next = Agent::start_one();
+    monitor.claude(CLAUDE, T0 + 5 * SECOND, &Said::Answer("(interrupted)"));
+    monitor.entry(&next, CLAUDE, T0 + 2 * MINUTE, &idle());
+    for at_ms in [T0 + 2 * MINUTE, T0 + 3 * MINUTE] {
+        let seen = monitor.pass(at_ms);
+        assert_eq!(session(&seen, CLAUDE).process.alive, Some(true));
+        assert_eq!((seen.audit.overrides, seen.audit.overrides_after_exit), (0, 0));
+    }
+    monitor.claude(CLAUDE, T0 + 4 * MINUTE, &Said::Prompt("Where were we?"));
+    let back = monitor.pass(T0 + 4 * MINUTE);
+    assert_eq!(session(&back, CLAUDE).status, Status::Running);
+    assert_eq!((back.audit.overrides, back.audit.overrides_after_exit), (0, 1));
+}
+
+#[test]
 fn a_dedicated_process_keeps_a_session_idle_for_days() {
     let (monitor, agent) = seen_idle();
     let held = look(&monitor, T0 + 5 * DAY);

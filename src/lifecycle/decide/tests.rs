@@ -19,6 +19,7 @@ fn silent(silence_ms: i64) -> Known {
         child_activity_ms: None,
         sign_of_life_ms: last,
         ends: Vec::new(),
+        left: Vec::new(),
         holder: Holder::Unknown,
         seen: Vec::new(),
     }
@@ -113,6 +114,7 @@ fn a_sub_agent_revokes_any_end_past_a_minute(#[case] later_ms: i64, #[case] ok: 
             child_activity_ms: Some(child),
             sign_of_life_ms: child.max(at),
             ends: vec![end(ending, at)],
+            left: Vec::new(),
             holder: Holder::Unknown,
             seen: Vec::new(),
         };
@@ -282,6 +284,7 @@ fn any_known() -> impl Strategy<Value = Known> {
             child_activity_ms: child.map(|child| NOW + child),
             sign_of_life_ms: last.max(NOW + sign),
             ends,
+            left: Vec::new(),
             holder,
             seen: Vec::new(),
         }

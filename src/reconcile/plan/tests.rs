@@ -48,6 +48,7 @@ fn known(row: &SessionRow, ends: Vec<End>) -> Known {
         child_activity_ms: None,
         sign_of_life_ms: last,
         ends,
+        left: Vec::new(),
         holder: Holder::Unknown,
         seen: Vec::new(),
     }
@@ -177,6 +178,9 @@ fn a_live_process_lets_nothing_back_that_an_end_still_stands_on() {
     let held = Known { holder: Holder::Dedicated { pid: 7 }, ..known(&row, ends) };
     let verdict = decide(&held, WINDOWS, NOW);
     assert_eq!(verdict.rule, Rule::LiveWindow, "a live holder vetoes the end");
+    assert_eq!(plan(&row, &held, verdict.clone(), WINDOWS, Silence::Judged).hops, Vec::new());
+    // The same once the end counts as none any more, because another is there.
+    let held = Known { ends: Vec::new(), left: held.ends.clone(), ..held };
     assert_eq!(plan(&row, &held, verdict, WINDOWS, Silence::Judged).hops, Vec::new());
 }
 
