@@ -1,6 +1,6 @@
 //! What the store has of one session, as `decide` wants it.
 
-use super::decide::{End, Holder, Known};
+use super::decide::{END_SLACK_MS, End, Holder, Known};
 use super::presence::{has_left, holds, told};
 use super::work::WORKING_MAX_MS;
 use super::{judged_ms, sign_of_life_ms};
@@ -57,7 +57,8 @@ pub(super) fn observed_end(evidence: &Evidence) -> Option<End> {
 /// by when they were found gone, and before the other came, who first repairs what they left open
 /// with the time of their last record (dsh's `turn/end`).
 fn left(evidence: &[Evidence]) -> Vec<End> {
-    let came = |row: &Evidence| row.started_ms.unwrap_or(row.first_ms);
+    // Of what the other writes nothing is late: the slack of an end is not for it.
+    let came = |row: &Evidence| row.started_ms.unwrap_or(row.first_ms).saturating_sub(END_SLACK_MS);
     let other_ms = evidence.iter().filter(|row| holds(row)).map(came).min();
     let left = evidence.iter().filter(|row| row.ended_ms.is_none() && has_left(row));
     left.filter_map(|row| {
@@ -118,7 +119,10 @@ mod tests {
         assert_eq!(left(&[gone.clone(), unclear]), [end(4_000)]);
         let next = observation("lock", "dedicated", None);
         let started = |at_ms| Evidence { started_ms: Some(at_ms), ..next.clone() };
-        assert_eq!(left(&[gone.clone(), started(3_500)]), [end(3_500)]);
+        assert_eq!(left(&[gone.clone(), started(5_500)]), [end(3_500)]);
+        let active = |at_ms| Known { own_activity_ms: Some(at_ms), ..Known::silent_since(at_ms) };
+        assert!(end(3_500).stands(&active(5_500)), "the repair");
+        assert!(!end(3_500).stands(&active(5_501)), "the first word of the new life");
         assert_eq!(left(&[gone.clone(), started(9_000)]), [end(4_000)]);
         assert_eq!(left(&[gone.clone(), started(0)]), [end(2_000)], "both were there at once");
         assert_eq!(left(&[Evidence { ended_ms: Some(2_000), ..gone }]), [], "that is an end");
