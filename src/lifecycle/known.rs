@@ -57,15 +57,15 @@ pub(super) fn observed_end(evidence: &Evidence) -> Option<End> {
 /// by when they were found gone, and before the other came, who first repairs what they left open
 /// with the time of their last record (dsh's `turn/end`).
 fn left(evidence: &[Evidence]) -> Vec<End> {
-    // Of what the other writes nothing is late: the slack of an end is not for it.
-    let came = |row: &Evidence| row.started_ms.unwrap_or(row.first_ms).saturating_sub(END_SLACK_MS);
+    let came = |row: &Evidence| row.started_ms.unwrap_or(row.first_ms);
+    // The slack of an end is for what is written late; of the other's nothing is.
     let other_ms = evidence.iter().filter(|row| holds(row)).map(came).min();
+    let limit_ms = other_ms.map_or(i64::MAX, |other| other.saturating_sub(END_SLACK_MS));
     let left = evidence.iter().filter(|row| row.ended_ms.is_none() && has_left(row));
     left.filter_map(|row| {
         let ending = super::Ending::of_observation(&row.source, &row.says)?;
-        let found_ms = other_ms.map_or(row.since_ms, |other| other.min(row.since_ms));
-        let observed_ms = (!ending.is_exact()).then_some(found_ms.max(row.last_ms));
-        Some(End { ending, at_ms: Some(row.last_ms), observed_ms })
+        let found_ms = (!ending.is_exact()).then_some(row.since_ms.max(row.last_ms).min(limit_ms));
+        Some(End { ending, at_ms: Some(row.last_ms.min(limit_ms)), observed_ms: found_ms })
     })
     .collect()
 }
@@ -110,21 +110,21 @@ mod tests {
     fn who_has_left_while_another_is_there_has_written_until_that_one_came() {
         let left = |rows: &[Evidence]| known(&row(), rows, Process::default(), NOW).unwrap().left;
         let gone = observation("lock", "gone", None);
-        let end = |observed_ms| End {
+        let end = |at_ms, observed_ms| End {
             ending: Ending::ProcessGone,
-            at_ms: Some(2_000),
+            at_ms: Some(at_ms),
             observed_ms: Some(observed_ms),
         };
         let unclear = observation("lock", "unknown", None);
-        assert_eq!(left(&[gone.clone(), unclear]), [end(4_000)]);
+        assert_eq!(left(&[gone.clone(), unclear]), [end(2_000, 4_000)]);
         let next = observation("lock", "dedicated", None);
         let started = |at_ms| Evidence { started_ms: Some(at_ms), ..next.clone() };
-        assert_eq!(left(&[gone.clone(), started(5_500)]), [end(3_500)]);
+        assert_eq!(left(&[gone.clone(), started(5_500)]), [end(2_000, 3_500)]);
         let active = |at_ms| Known { own_activity_ms: Some(at_ms), ..Known::silent_since(at_ms) };
-        assert!(end(3_500).stands(&active(5_500)), "the repair");
-        assert!(!end(3_500).stands(&active(5_501)), "the first word of the new life");
-        assert_eq!(left(&[gone.clone(), started(9_000)]), [end(4_000)]);
-        assert_eq!(left(&[gone.clone(), started(0)]), [end(2_000)], "both were there at once");
+        assert!(end(2_000, 3_500).stands(&active(5_500)), "the repair");
+        assert!(!end(2_000, 3_500).stands(&active(5_501)), "the first word of the new life");
+        assert_eq!(left(&[gone.clone(), started(9_000)]), [end(2_000, 4_000)]);
+        assert_eq!(left(&[gone.clone(), started(3_000)]), [end(1_000, 1_000)], "it came at once");
         assert_eq!(left(&[Evidence { ended_ms: Some(2_000), ..gone }]), [], "that is an end");
     }
 
