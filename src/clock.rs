@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use jiff::Timestamp;
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Wall time; one frozen moment (`--now`); or hands that a test moves.
 #[derive(Debug, Clone, Copy, Default)]
@@ -57,9 +58,7 @@ impl Clock {
     /// suspend, from time that passed.
     pub fn boot_ms(self) -> i64 {
         match self.0 {
-            Face::System | Face::Frozen(_) => {
-                millis(rustix::time::clock_gettime(rustix::time::ClockId::Boottime))
-            }
+            Face::System | Face::Frozen(_) => millis(clock_gettime(WITH_SLEEP)),
             Face::By(hands) => hands.boot_ms.load(Relaxed),
         }
     }
@@ -67,14 +66,32 @@ impl Clock {
     /// Milliseconds awake since boot.
     pub fn awake_ms(self) -> i64 {
         match self.0 {
-            Face::System | Face::Frozen(_) => {
-                millis(rustix::time::clock_gettime(rustix::time::ClockId::Monotonic))
-            }
+            Face::System | Face::Frozen(_) => awake_ms(),
             Face::By(hands) => hands.awake_ms.load(Relaxed),
         }
     }
 }
 
-fn millis(time: rustix::time::Timespec) -> i64 {
+/// The clock that counts on while the machine sleeps; on macOS the monotonic one does
+/// (`clock_gettime(3)` there).
+#[cfg(target_os = "linux")]
+const WITH_SLEEP: ClockId = ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const WITH_SLEEP: ClockId = ClockId::Monotonic;
+
+#[cfg(not(target_os = "macos"))]
+fn awake_ms() -> i64 {
+    millis(clock_gettime(ClockId::Monotonic))
+}
+
+#[cfg(target_os = "macos")]
+fn awake_ms() -> i64 {
+    // It has no name in rustix.
+    let awake = nix::time::ClockId::from_raw(nix::libc::CLOCK_UPTIME_RAW);
+    let time = nix::time::clock_gettime(awake).unwrap_or(nix::sys::time::TimeSpec::new(0, 0));
+    time.tv_sec().saturating_mul(1000).saturating_add(time.tv_nsec() / 1_000_000)
+}
+
+fn millis(time: Timespec) -> i64 {
     time.tv_sec.saturating_mul(1000).saturating_add(time.tv_nsec / 1_000_000)
 }

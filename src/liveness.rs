@@ -5,7 +5,7 @@
 //! - `record`: what is kept of a process from look to look, and what records say together.
 //! - `session`: one look at one session: earlier records and new claims in, records out.
 //! - `hooks`: what the agents' hooks leave in the inbox, and the settings that make them.
-//! - `family`: a process and its descendants.
+//! - `family`: a process and its descendants; `file_system`: whose locks can be seen.
 //! - `programs`: running programs by name, for logs that have no lock.
 //!
 //! All of it is plain data with a sentence that says why; nothing here decides a status, and
@@ -13,6 +13,7 @@
 //! knows no transcripts, no store and no clock.
 
 pub mod family;
+pub mod file_system;
 pub mod hooks;
 pub mod locks;
 pub mod proc;

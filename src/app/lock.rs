@@ -13,6 +13,7 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
+use crate::liveness::locks::device;
 
 /// A heartbeat older than this shows as a stalled writer, ms.
 pub const STALLED_MS: i64 = 15_000;
@@ -120,7 +121,7 @@ fn is_lock_of(line: &str, dev: u64, ino: u64) -> bool {
     let mut words = line.split_whitespace();
     let kind = words.nth(1);
     let Some(file) = words.nth(3) else { return false };
-    let (major, minor) = (rustix::fs::major(dev), rustix::fs::minor(dev));
+    let (major, minor) = device(dev);
     kind == Some("FLOCK") && file == format!("{major:02x}:{minor:02x}:{ino}")
 }
 

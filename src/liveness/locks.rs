@@ -15,6 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use super::file_system::FileSystem;
 use super::proc::{OpenFile, Proc, Seen, Sight};
 
 /// What was seen of one lock.
@@ -137,7 +138,8 @@ impl<'a> Locks<'a> {
             return Observed::Unknown("there is no /proc here");
         }
         let seen = self.holders((meta.dev(), meta.ino()), meta.uid());
-        if seen == Observed::Free && is_remote(path) {
+        // The table of locks has only those of this machine.
+        if seen == Observed::Free && FileSystem::of(path).network != Some(false) {
             return Observed::Unknown("a network file system: a holder elsewhere is not seen");
         }
         seen
@@ -298,13 +300,13 @@ fn parse_line(line: &str) -> Option<Line> {
 
 /// The numbers of a device, as the table has them.
 #[cfg(target_os = "linux")]
-pub(super) fn device(dev: u64) -> (u32, u32) {
+pub(crate) fn device(dev: u64) -> (u32, u32) {
     (rustix::fs::major(dev), rustix::fs::minor(dev))
 }
 
 /// Elsewhere there is no such table.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn device(_dev: u64) -> (u32, u32) {
+pub(crate) fn device(_dev: u64) -> (u32, u32) {
     (0, 0)
 }
 
@@ -315,30 +317,6 @@ fn is_session_lock(path: &Path) -> bool {
 /// Codex deletes its lock when it unloads a thread; a dsh lock is only let go of.
 pub(super) fn is_codex_lock(path: &Path) -> bool {
     path.parent().and_then(Path::file_name) == Some(OsStr::new("thread-writer-locks"))
-}
-
-/// File systems whose locks may be held on another machine: the table has only those of this one.
-#[cfg(target_os = "linux")]
-fn is_remote(path: &Path) -> bool {
-    // Of linux/magic.h: NFS, SMB, CIFS, SMB2, 9P, CEPH, FUSE, AFS, CODA.
-    const REMOTE: [u64; 9] = [
-        0x6969,
-        0x517b,
-        0xff53_4d42,
-        0xfe53_4d42,
-        0x0102_1997,
-        0x00c3_6400,
-        0x6573_5546,
-        0x5346_414f,
-        0x7375_7245,
-    ];
-    let Ok(stat) = rustix::fs::statfs(path) else { return true };
-    u64::try_from(stat.f_type).is_ok_and(|kind| REMOTE.contains(&kind))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_remote(_path: &Path) -> bool {
-    true
 }
 
 #[cfg(test)]

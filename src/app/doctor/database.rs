@@ -9,6 +9,7 @@ use crate::app::{Setting, lock};
 use crate::clock::Clock;
 use crate::delivery::{self, on_terminal};
 use crate::lifecycle::windows;
+use crate::liveness::file_system::FileSystem;
 use crate::report::doctor::{Finding, Level};
 use crate::snapshot::age;
 use crate::store::{self, Reader, StoreError, health, schema};
@@ -47,7 +48,7 @@ pub(super) fn checks(setting: &Setting, reader: &mut store::Result<Reader>) -> V
 fn place(db: &Path) -> Finding {
     let folder = db.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
     let subject = folder.display().to_string();
-    let kind = file_system(folder);
+    let kind = FileSystem::of(folder);
     let space = rustix::fs::statvfs(folder).map(|stat| stat.f_bavail * stat.f_frsize).ok();
     let free = space.map_or("unknown".to_owned(), |free| bytes(free.cast_signed()));
     let found = format!("{}, {free} free", kind.name);
@@ -56,7 +57,7 @@ fn place(db: &Path) -> Finding {
         Some(free) => finding.with("free_bytes", free.cast_signed()),
         None => finding,
     };
-    if kind.network {
+    if kind.network == Some(true) {
         let advice = "SQLite is not safe on a network file system: give --db a local path";
         return finding.at(Level::Warning).advise(advice);
     }
@@ -67,48 +68,6 @@ fn place(db: &Path) -> Finding {
         return finding.at(Level::Fault).advise("it cannot be written by this user: give --db");
     }
     finding
-}
-
-struct FileSystem {
-    name: String,
-    network: bool,
-}
-
-/// Kinds of file systems by their number, of linux/magic.h; true: on a network.
-const FILE_SYSTEMS: [(u64, &str, bool); 16] = [
-    (0xef53, "ext4", false),
-    (0x9123_683e, "btrfs", false),
-    (0x5846_5342, "xfs", false),
-    (0x2fc1_2fc1, "zfs", false),
-    (0x0102_1994, "tmpfs", false),
-    (0x794c_7630, "overlay", false),
-    (0xf2f5_2010, "f2fs", false),
-    (0xca45_1a4e, "bcachefs", false),
-    (0x6969, "nfs", true),
-    (0x517b, "smb", true),
-    (0xff53_4d42, "cifs", true),
-    (0xfe53_4d42, "smb2", true),
-    (0x0102_1997, "9p", true),
-    (0x00c3_6400, "ceph", true),
-    (0x6573_5546, "fuse", true),
-    (0x5346_414f, "afs", true),
-];
-
-#[cfg(target_os = "linux")]
-fn file_system(path: &Path) -> FileSystem {
-    let Ok(stat) = rustix::fs::statfs(path) else {
-        return FileSystem { name: "unknown file system".to_owned(), network: false };
-    };
-    let number = u64::try_from(stat.f_type).unwrap_or(0) & 0xffff_ffff;
-    match FILE_SYSTEMS.iter().find(|(known, _, _)| *known == number) {
-        Some((_, name, network)) => FileSystem { name: (*name).to_owned(), network: *network },
-        None => FileSystem { name: format!("file system {number:#x}"), network: false },
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn file_system(_path: &Path) -> FileSystem {
-    FileSystem { name: "file system not told here".to_owned(), network: false }
 }
 
 fn is_writable(folder: &Path) -> bool {
