@@ -2,6 +2,9 @@
 //!
 //! A sub-agent counts for every ancestor up to its root session, so that a session's number is the
 //! number of all that work for it. An internal thread is nobody's child.
+//!
+//! Files may say that sub-agents are each other's parents, in a circle. One of them, the one that the
+//! store has known longest, is then taken to have none: each is shown once.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,14 +29,17 @@ pub(super) struct Family {
     below: HashMap<i64, Vec<i64>>,
     roots: HashMap<i64, i64>,
     orphans: HashSet<i64>,
+    heads: HashSet<i64>,
 }
 
 impl Family {
     /// `over`: of these roots, those that have ended or whose process is known to be gone. Nothing
     /// below them is active.
     pub(super) fn new(kin: &[KinRow], over: impl FnOnce(&[i64]) -> HashSet<i64>) -> Self {
-        let parents: HashMap<i64, i64> =
+        let mut parents: HashMap<i64, i64> =
             kin.iter().filter_map(|row| Some((row.id, row.parent?))).collect();
+        let heads = heads(kin, &parents);
+        parents.retain(|id, _| !heads.contains(id));
         let ancestors = |row: &KinRow| ancestors(row.id, &parents);
         let mut active: Vec<i64> = kin
             .iter()
@@ -43,7 +49,7 @@ impl Family {
         active.sort_unstable();
         active.dedup();
         let over = if active.is_empty() { HashSet::new() } else { over(&active) };
-        let mut family = Self::default();
+        let mut family = Self { heads, ..Self::default() };
         for row in kin {
             let above = ancestors(row);
             let root = above.last().copied();
@@ -51,7 +57,7 @@ impl Family {
             if !row.subagent {
                 continue;
             }
-            if row.parent.is_none() {
+            if !parents.contains_key(&row.id) {
                 family.orphans.insert(row.id);
             }
             let active = row.active && root.is_none_or(|root| !over.contains(&root));
@@ -82,10 +88,15 @@ impl Family {
 
     /// A sub-agent whose parent the store does not have.
     pub(super) fn is_orphan(&self, id: i64) -> bool {
-        self.orphans.contains(&id)
+        self.orphans.contains(&id) && !self.is_head(id)
     }
 
-    /// All of these, in the order of their ids.
+    /// It is its own ancestor, by what its files say, and is taken to have no parent.
+    pub(super) fn is_head(&self, id: i64) -> bool {
+        self.heads.contains(&id)
+    }
+
+    /// Sub-agents that stand on the top level, in the order of their ids.
     pub(super) fn orphans(&self) -> Vec<i64> {
         let mut ids: Vec<i64> = self.orphans.iter().copied().collect();
         ids.sort_unstable();
@@ -93,11 +104,30 @@ impl Family {
     }
 }
 
-/// Who stands above a row, its parent first; each once, for a circle must end.
+/// One row of each circle: of its sub-agents the first.
+fn heads(kin: &[KinRow], parents: &HashMap<i64, i64>) -> HashSet<i64> {
+    let subagents: HashSet<i64> = kin.iter().filter(|row| row.subagent).map(|row| row.id).collect();
+    let mut seen: HashSet<i64> = HashSet::new();
+    let mut heads = HashSet::new();
+    for row in kin {
+        let mut path = Vec::new();
+        let mut next = Some(row.id);
+        while let Some(id) = next.filter(|id| seen.insert(*id)) {
+            path.push(id);
+            next = parents.get(&id).copied();
+        }
+        // Back on the path that led here: from there on it is a circle.
+        let circle = path.iter().skip_while(|id| Some(**id) != next).copied();
+        heads.extend(circle.min_by_key(|id| (!subagents.contains(id), *id)));
+    }
+    heads
+}
+
+/// Who stands above a row, its parent first. There are no circles.
 fn ancestors(id: i64, parents: &HashMap<i64, i64>) -> Vec<i64> {
     let mut above = Vec::new();
     let mut next = parents.get(&id).copied();
-    while let Some(ancestor) = next.filter(|next| *next != id && !above.contains(next)) {
+    while let Some(ancestor) = next {
         if above.len() >= CLIMB_MAX {
             break;
         }
@@ -161,10 +191,17 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_ends() {
-        let circle = [kin(1, Some(2), true), kin(2, Some(1), true), kin(3, Some(1), false)];
+    fn a_circle_is_cut_at_the_sub_agent_that_is_known_longest() {
+        let thread = KinRow { id: 1, parent: Some(3), subagent: false, active: true };
+        let itself = kin(9, Some(9), false);
+        let circle =
+            [thread, kin(2, Some(1), true), kin(3, Some(2), true), kin(4, Some(3), false), itself];
         let family = family(&circle);
-        assert_eq!(family.children(1), Children { all: 2, active: 1 });
+        assert_eq!(family.orphans(), [2, 9]);
+        assert!(family.is_head(2) && family.is_head(9) && !family.is_orphan(2));
         assert_eq!(family.children(2), Children { all: 2, active: 1 });
+        assert_eq!(family.children(3), Children { all: 1, active: 0 });
+        assert_eq!(family.children(9), Children::default());
+        assert_eq!([family.root(4), family.root(1), family.root(2)], [Some(2), Some(2), None]);
     }
 }

@@ -252,7 +252,7 @@ fn shown(
         active_children: children.active,
         transcript_present: row.transcript_present,
         reason: reason(verdict),
-        parent_native_id: row.parent.or(facts.fork_of),
+        parent_native_id: row.parent.filter(|_| !around.family.is_head(row.id)).or(facts.fork_of),
         native_id: row.native_id,
         cwd: facts.cwd,
         branch: facts.branch,
@@ -470,6 +470,10 @@ fn notices(
     }
     if around.family.is_orphan(row.id) {
         add("parent_missing", "parent missing: no file of the session that started it".to_owned());
+    }
+    if around.family.is_head(row.id) {
+        let text = "it is among its own ancestors, by what its files say: shown without a parent";
+        add("parent_circle", text.to_owned());
     }
     if !readable {
         add("unreadable", "this version cannot read what the store keeps of it".to_owned());

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests may panic")]
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -11,6 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 use proptest::prelude::*;
+use serde_json::json;
 
 use crate::family::{
     COPY, SESSION, THREAD, answer, damaged_frames, dsh_text, family, frames, user,
@@ -82,7 +84,15 @@ fn a_folder_behind_a_loop_of_links_is_not_seen_to_be_empty() {
 
 /// A child process's peak of resident memory, MiB, and its counters.
 fn once(home: &Home) -> (u64, String) {
+    let (_, errors) = once_with(home, &[]);
+    let peak = errors.lines().find_map(|line| line.strip_prefix("peak_kb="));
+    (peak.map_or(0, |kb| kb.parse::<u64>().unwrap() / 1024), errors)
+}
+
+/// The JSON of the program, with more arguments, and its standard error.
+fn once_with(home: &Home, arguments: &[&str]) -> (serde_json::Value, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_lullwatch"))
+        .args(arguments)
         .args(["--once", "--json", "--stats", "--db"])
         .arg(home.home().join("own/x.db"))
         .env_clear()
@@ -92,8 +102,7 @@ fn once(home: &Home) -> (u64, String) {
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{errors}");
-    let peak = errors.lines().find_map(|line| line.strip_prefix("peak_kb="));
-    (peak.map_or(0, |kb| kb.parse::<u64>().unwrap() / 1024), errors)
+    (serde_json::from_slice(&output.stdout).unwrap(), errors)
 }
 
 #[test]
@@ -358,6 +367,16 @@ fn sub_agents_in_circles_and_in_thousands_end() {
     assert_eq!(home.query(clock), "54\n54\n");
     let (_, errors) = once(&home);
     assert!(errors.contains("files=1004"), "{errors}");
+    // Each is listed once: of the circle the first stands on top, without a parent.
+    let listed = |more: &[&str]| once_with(&home, more).0["sessions"].as_array().unwrap().clone();
+    let all = listed(&["--children"]);
+    let ids: BTreeSet<String> = all.iter().map(|session| session["id"].to_string()).collect();
+    assert_eq!((all.len(), ids.len()), (1_004, 1_004));
+    let top = listed(&[]);
+    assert_eq!(top.len(), 2, "{top:?}");
+    let head = top.iter().find(|session| session["kind"] == "subagent").unwrap();
+    assert_eq!((&head["parent_native_id"], &head["children"]), (&json!(null), &json!(1)));
+    assert_eq!(head["notices"][0]["code"], "parent_circle");
 }
 
 /// Lines of the three agents, to be broken.
