@@ -102,9 +102,11 @@ pub fn write(
     let Some(generation) = generation(tx, host, batch, &mut changed)? else { return Ok(None) };
     changed.generation = generation;
     let mut writer = Writer { tx, host, batch, generation, usage: HashMap::new() };
+    let mut untold = untold(tx, generation, batch)?;
     for (nth, part) in batch.parts.iter().enumerate() {
         let damaged = if nth + 1 == batch.parts.len() { batch.damaged } else { 0 };
-        writer.part(part, damaged, now_ms, &mut changed)?;
+        let untold = if part.key.is_some() { std::mem::take(&mut untold) } else { 0 };
+        writer.part(part, damaged + untold, now_ms, &mut changed)?;
     }
     writer.finish(&mut changed)?;
     if let Replaces::WhenRead(rereading) = batch.replaces {
@@ -115,6 +117,19 @@ pub fn write(
         }
     }
     Ok(Some(changed))
+}
+
+/// What was skipped of a file before it told of a session: it counts for the first that it tells of,
+/// wherever the reading was interrupted.
+fn untold(tx: &Tx<'_>, generation: i64, batch: &Batch) -> store::Result<u64> {
+    let told: Vec<&Part> = batch.parts.iter().filter(|part| part.key.is_some()).collect();
+    if told.is_empty() || !files::sessions_of(tx, generation)?.is_empty() {
+        return Ok(0);
+    }
+    let last = batch.parts.last().is_some_and(|part| part.key.is_some());
+    let now: u64 = told.iter().map(|part| part.flaws.skipped).sum();
+    let now = now.saturating_add(if last { batch.damaged } else { 0 });
+    Ok(files::skipped(tx, generation)?.cast_unsigned().saturating_sub(now))
 }
 
 /// Lets a generation count that was read anew: until now nobody looked to it.

@@ -335,6 +335,12 @@ pub fn sessions_of(tx: &Tx<'_>, generation: i64) -> Result<Vec<i64>> {
     Ok(rows)
 }
 
+/// How many lines and broken frames of this generation were skipped.
+pub fn skipped(tx: &Tx<'_>, generation: i64) -> Result<i64> {
+    let sql = "SELECT skipped_lines FROM source_files WHERE id = ?1";
+    Ok(tx.0.prepare_cached(sql)?.query_row([generation], |row| row.get(0))?)
+}
+
 /// Sessions of the files between these paths.
 pub fn sessions_between(tx: &Tx<'_>, from: &[u8], to: &[u8]) -> Result<Vec<i64>> {
     let sql = "SELECT DISTINCT f.session_id FROM source_files g JOIN facts f ON f.generation = g.id

@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::family::{
     COPY, SESSION, THREAD, answer, damaged_frames, dsh_text, family, frames, user,
 };
-use crate::home::{Home, NOW};
+use crate::home::{Home, NOW, difference};
 use lullwatch::mirror::{Limits, Mirror, Work};
 use lullwatch::source::{Agent, Hint, Place, State, read_line};
 use lullwatch::store::Store;
@@ -340,6 +340,36 @@ fn damage_counts_once_however_it_is_read() {
     let fresh = read(&[packed.len()]);
     for cut in (1..packed.len()).step_by(5) {
         assert!(read(&[cut, packed.len()]) == fresh, "cut at {cut}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_broken_counts_the_same_however_it_is_read(
+        flips in prop::collection::vec((any::<prop::sample::Index>(), 1_u8..), 1..4),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 1..4),
+    ) {
+        let mut packed = frames(&dsh_text("session-2", "broken"));
+        for (at, mask) in &flips {
+            let at = at.index(packed.len());
+            packed[at] ^= mask;
+        }
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(packed.len())).collect();
+        cuts.sort_unstable();
+        cuts.push(packed.len());
+        let place = ".dsh/sessions/--tmp--/session-2/session.jsonl.zstd";
+        let read = |cuts: &[usize]| {
+            let home = Home::new();
+            for cut in cuts {
+                home.put(place, &packed[..*cut]);
+                home.pass();
+            }
+            home.dump().replace(&home.home().display().to_string(), "~")
+        };
+        let (fresh, grown) = (read(&[packed.len()]), read(&cuts));
+        prop_assert!(grown == fresh, "{}", difference(&grown, &fresh));
     }
 }
 
