@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::discover;
 use super::frames::{Frames, Mark};
 use super::place::Encoding;
-use super::plan::{Cursor, Stat, WINDOW_BYTES};
+use super::plan::{self, Cursor, Plan, Stat, WINDOW_BYTES};
 use super::window::Seen;
 
 /// Bytes of one read.
@@ -64,6 +64,13 @@ impl Opened {
         let found = match self.encoding {
             Encoding::Plain => self.seen(cursor.position)?,
             Encoding::ZstdFrames => self.seen(cursor.frame_at)?,
+            // It was broken, or not yet written to its end, and has changed: what was told of that
+            // is of a content that is no more.
+            Encoding::ZstdStream
+                if cursor.in_damage && plan::plan(cursor, &self.stat) != Plan::Unchanged =>
+            {
+                None
+            }
             Encoding::ZstdStream => self.stream_seen(cursor.position)?,
         };
         Ok(found.filter(|seen| seen.windows() == (cursor.head, cursor.tail)))
@@ -246,6 +253,11 @@ impl Chunks {
             }
             Inner::Frames(frames) => frames.next_into(&self.opened.file, chunk),
             Inner::Stream(decoder) => {
+                chunk.clear();
+                if self.opened.stat.size == 0 {
+                    // Nothing has been written yet, which is no damage.
+                    return Ok(false);
+                }
                 chunk.resize(self.chunk_bytes, 0);
                 match decoder.as_mut().map(|open| open.0.read(chunk)) {
                     Some(Ok(got)) => {

@@ -176,6 +176,36 @@ fn a_rollout_archived_or_packed_keeps_its_rows() {
     assert_eq!(count(&bed, "sessions"), 1);
 }
 
+#[test]
+fn a_packed_rollout_seen_empty_or_half_written_or_broken_is_whole_in_the_end() {
+    let name = CODEX.rsplit('/').next().unwrap();
+    let place = format!(".codex/archived_sessions/{name}.zst");
+    // Much of it, and barely compressed, so that parts of it can be read.
+    let noise = "{\"type\":\"event_msg\",\"payload\":{\"type\":\"x\"}}\n".repeat(100);
+    let text = [&codex_text()[..], noise.as_bytes()].concat();
+    let packed = zstd::stream::encode_all(&text[..], 1).unwrap();
+    let whole = Home::new();
+    whole.put(&place, &packed);
+    whole.pass();
+    let mut broken = packed.clone();
+    broken[packed.len() / 3] ^= 0xff;
+    let mut before: Vec<Vec<u8>> =
+        (0..packed.len()).step_by(7).map(|cut| packed[..cut].to_vec()).collect();
+    before.push(broken);
+    for first in before {
+        let bed = Home::new();
+        bed.put(&place, &first);
+        bed.pass();
+        assert_eq!(bed.pass().work().bytes_parsed, 0, "what has not changed is not read again");
+        bed.put(&place, &packed);
+        bed.pass();
+        let flaws = bed.query("SELECT sum(skipped_lines), sum(damaged) FROM source_files");
+        assert_eq!((flaws.trim(), facts(&bed)), ("0|0", facts(&whole)), "{} bytes", first.len());
+        bed.pass();
+        assert_eq!(facts(&bed), facts(&whole), "and stays so");
+    }
+}
+
 fn facts(bed: &Home) -> String {
     bed.query("SELECT facts FROM sessions ORDER BY id")
 }
