@@ -21,7 +21,7 @@ pub fn detail(tx: &Tx<'_>, row_id: i64, beside: &Beside, now_ms: i64) -> Result<
 
 /// The same, with what is read once for all sessions.
 pub(super) fn detail_around(tx: &Tx<'_>, row_id: i64, around: &Around) -> Result<Option<Detail>> {
-    let Some(row) = query::sessions(tx, Wanted::Ids(&[row_id]))?.rows.pop() else {
+    let Some(row) = query::sessions(tx, Wanted::Ids(&[row_id]))?.pop() else {
         return Ok(None);
     };
     let fold = row.facts().unwrap_or_default().compaction;
@@ -34,7 +34,7 @@ pub(super) fn detail_around(tx: &Tx<'_>, row_id: i64, around: &Around) -> Result
         session.notices.push(Notice { code: "other_windows".to_owned(), text });
     }
     let below = query::sessions(tx, Wanted::Ids(around.family.below(row_id)))?;
-    let mut children = load::sessions(tx, below.rows, around)?;
+    let mut children = load::sessions(tx, below, around)?;
     sort::sort(&mut children);
     Ok(Some(Detail {
         why: why::tried(tx, &session, around)?,

@@ -76,6 +76,14 @@ impl Family {
         self.roots.get(&id).copied()
     }
 
+    /// The root sessions of all nested rows, in the order of their ids.
+    pub(super) fn all_roots(&self) -> Vec<i64> {
+        let mut roots: Vec<i64> = self.roots.values().copied().collect();
+        roots.sort_unstable();
+        roots.dedup();
+        roots
+    }
+
     /// How many sub-agents a session has.
     pub(super) fn children(&self, id: i64) -> Children {
         self.children.get(&id).copied().unwrap_or_default()

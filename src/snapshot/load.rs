@@ -129,40 +129,39 @@ pub(super) fn sessions(
     Ok(rows.into_iter().filter_map(|row| session(row, around, &ended)).collect())
 }
 
-/// The listed sessions in display order, and how many rows cannot be read.
-/// The sessions that are listed, and how many rows cannot be read.
+/// The listed sessions in display order, what is hidden, and how many rows cannot be read.
 fn listed(tx: &Tx<'_>, query: &Query, around: &Around) -> Result<(Vec<Session>, Hidden, u64)> {
     let orphans = around.family.orphans();
-    let mut found = query::sessions(tx, Wanted::Top)?;
-    let nested = if query.children {
-        query::sessions(tx, Wanted::Nested)?
-    } else if orphans.is_empty() {
-        query::Sessions::default()
-    } else {
-        query::sessions(tx, Wanted::Ids(&orphans))?
-    };
-    found.rows.extend(nested.rows);
     let narrow = query.narrow(around.now_ms);
     let mut hidden = Hidden { sessions: 0, filters: query.filters() };
     // With its parent missing a sub-agent stands on the top level.
     let is_top = |nested: bool, id: i64| !nested || orphans.binary_search(&id).is_ok();
-    // Before the facts are looked at: of a long history most rows go here.
-    found.rows.retain(|row| {
+    let roots = if query.children { around.family.all_roots() } else { Vec::new() };
+    let ended = query::ended_among(tx, &roots)?;
+    let mut sessions = Vec::new();
+    let mut take = |row: SessionRow| {
+        // Before the facts are looked at: of a long history most rows go here.
         let newest = row.last_activity_ms.max(row.child_activity_ms).or(row.own_clock_ms);
-        let listed = filter::listed(narrow, row.agent.word(), newest);
-        let admitted = row.nested || row.verdict.is_some();
-        hidden.sessions += u64::from(!listed && admitted && is_top(row.nested, row.id));
-        listed
-    });
-    let mut sessions = sessions(tx, found.rows, around)?;
-    sessions.retain(|session| {
-        let listed = filter::listed(narrow, session.agent, session.last_activity_ms);
-        let nested = matches!(session.kind, "subagent" | "internal");
-        hidden.sessions += u64::from(!listed && is_top(nested, session.row_id));
-        listed
-    });
+        let is_top = is_top(row.nested, row.id);
+        if !filter::listed(narrow, row.agent.word(), newest) {
+            hidden.sessions += u64::from((row.nested || row.verdict.is_some()) && is_top);
+            return;
+        }
+        let Some(session) = session(row, around, &ended) else { return };
+        if filter::listed(narrow, session.agent, session.last_activity_ms) {
+            sessions.push(session);
+        } else {
+            hidden.sessions += u64::from(is_top);
+        }
+    };
+    let mut unreadable = query::each_session(tx, Wanted::Top, &mut take)?;
+    if query.children {
+        unreadable += query::each_session(tx, Wanted::Nested, &mut take)?;
+    } else if !orphans.is_empty() {
+        unreadable += query::each_session(tx, Wanted::Ids(&orphans), &mut take)?;
+    }
     sort::sort(&mut sessions);
-    Ok((sessions, hidden, found.unreadable + nested.unreadable))
+    Ok((sessions, hidden, unreadable))
 }
 
 /// What the process says of its mirror, with what the store says of the files.

@@ -13,7 +13,7 @@ pub use super::findings::findings;
 pub use messages::{MessageRow, messages};
 pub use names::{names, titles};
 pub use sessions::{
-    IdRow, KinRow, SessionRow, Sessions, VerdictRow, Wanted, damaged, ended_among, ids, kin,
+    IdRow, KinRow, SessionRow, VerdictRow, Wanted, damaged, each_session, ended_among, ids, kin,
     sessions, unacknowledged_ends, with_open_children,
 };
 

@@ -78,15 +78,6 @@ pub struct VerdictRow {
     pub ended_approximate: bool,
 }
 
-/// Sessions, and how many rows of them this version cannot read.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Sessions {
-    /// In the order of their ids.
-    pub rows: Vec<SessionRow>,
-    /// Rows with an agent or a status that this version does not know.
-    pub unreadable: u64,
-}
-
 /// Which sessions are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted<'a> {
@@ -99,7 +90,20 @@ pub enum Wanted<'a> {
 }
 
 /// Reads whole rows.
-pub fn sessions(tx: &Tx<'_>, wanted: Wanted<'_>) -> Result<Sessions> {
+pub fn sessions(tx: &Tx<'_>, wanted: Wanted<'_>) -> Result<Vec<SessionRow>> {
+    let mut found = Vec::new();
+    each_session(tx, wanted, |row| found.push(row))?;
+    Ok(found)
+}
+
+/// Hands out whole rows in the order of their ids, one at a time: their facts are long, and nobody
+/// wants those of a whole house at once. How many rows this version cannot read, for their agent or
+/// their status.
+pub fn each_session(
+    tx: &Tx<'_>,
+    wanted: Wanted<'_>,
+    mut take: impl FnMut(SessionRow),
+) -> Result<u64> {
     let (clause, argument) = match wanted {
         Wanted::Top => ("nested = 0 AND status IS NOT NULL", None),
         Wanted::Nested => ("nested = 1", None),
@@ -115,15 +119,15 @@ pub fn sessions(tx: &Tx<'_>, wanted: Wanted<'_>) -> Result<Sessions> {
                 basis, rule, evidence, ended_ms, ended_approx, anchored_ms
          FROM sessions WHERE {clause} ORDER BY id"
     ))?;
-    let mut found = Sessions::default();
+    let mut unreadable = 0;
     let mut rows = statement.query(params_from_iter(argument))?;
     while let Some(row) = rows.next()? {
         match session(row)? {
-            Some(session) => found.rows.push(session),
-            None => found.unreadable += 1,
+            Some(session) => take(session),
+            None => unreadable += 1,
         }
     }
-    Ok(found)
+    Ok(unreadable)
 }
 
 fn session(row: &Row<'_>) -> rusqlite::Result<Option<SessionRow>> {
