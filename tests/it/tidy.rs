@@ -1,6 +1,6 @@
 //! The rules of the house that no compiler checks: who may know whom, and the shape of files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -160,6 +160,26 @@ fn foreign_crates_stay_in_their_rooms() {
         }
     }
     assert_eq!(broken, [""; 0]);
+}
+
+#[test]
+fn every_test_that_the_page_on_reliability_names_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("docs/reliability.md")).unwrap();
+    let mut code = String::new();
+    for folder in ["src", "tests/it"] {
+        walk(&root.join(folder), &mut |path| {
+            if path.extension().is_some_and(|ending| ending == "rs") {
+                code += &fs::read_to_string(path).unwrap();
+            }
+        });
+    }
+    // Of what stands in backticks the sentences are tests.
+    let named = page.split('`').skip(1).step_by(2).filter(|name| name.matches('_').count() > 2);
+    let named: BTreeSet<&str> = named.collect();
+    assert!(named.len() > 60, "{named:?}");
+    let gone = named.into_iter().filter(|name| !code.contains(&format!("fn {name}(")));
+    assert_eq!(gone.collect::<Vec<_>>(), [""; 0]);
 }
 
 #[test]
