@@ -219,7 +219,7 @@ impl<'a> Locks<'a> {
                             open.pids.entry((file.dev, file.ino)).or_default().insert(pid);
                         }
                     }
-                    None => open.whole &= self.proc.look(pid, None) == Seen::Missing,
+                    None => open.whole &= self.proc.has_ended_since(pid),
                 }
             }
             open

@@ -201,6 +201,15 @@ impl Proc {
         Seen::Alive(process)
     }
 
+    /// Whether a process that was listed, or read of, a moment ago has ended since: what one could see
+    /// of it nobody hides now.
+    pub fn has_ended_since(&self, pid: u32) -> bool {
+        match read_text(&self.root.join(format!("{pid}/stat")), FILE_BYTES_MAX) {
+            Ok(text) => matches!(self.read_stat(pid, &text), Seen::Exited(_)),
+            Err(error) => is_gone(&error),
+        }
+    }
+
     /// Start of a process, in clock ticks since boot; `None` if it cannot be read.
     pub fn start_ticks(&self, pid: u32) -> Option<u64> {
         let text = read_text(&self.root.join(format!("{pid}/stat")), FILE_BYTES_MAX).ok()?;

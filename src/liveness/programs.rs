@@ -29,7 +29,7 @@ pub fn dsh(proc: &Proc, processes_max: usize) -> Programs {
         match proc.argv(pid) {
             Some(argv) if is_dsh(&argv) => programs.found.push(process),
             Some(_) => {}
-            None => programs.whole = false,
+            None => programs.whole &= proc.has_ended_since(pid),
         }
     }
     programs
@@ -59,7 +59,40 @@ fn is_dsh(argv: &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::super::testing::Fake;
     use super::*;
+
+    /// A process that is there when its state is read, and is gone before its arguments are.
+    #[test]
+    fn a_process_that_ends_while_it_is_looked_at_hides_nothing() {
+        let fake = Fake::new();
+        fake.process(7, 100);
+        let stat = fake.path().join("7/stat");
+        let text = fs::read_to_string(&stat).unwrap();
+        fs::remove_file(&stat).unwrap();
+        // Whoever reads the pipe has not read to its end before the process is gone.
+        mknodat(CWD, &stat, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let ends = std::thread::spawn(move || {
+            let mut pipe = fs::OpenOptions::new().write(true).open(&stat).unwrap();
+            fs::remove_dir_all(stat.parent().unwrap()).unwrap();
+            std::io::Write::write_all(&mut pipe, text.as_bytes()).unwrap();
+        });
+        let seen = dsh(&fake.proc(), 99);
+        ends.join().unwrap();
+        assert_eq!(seen, Programs { found: Vec::new(), whole: true });
+    }
+
+    #[test]
+    fn a_process_whose_arguments_cannot_be_read_may_be_anything() {
+        let fake = Fake::new();
+        fake.process(7, 100);
+        fs::remove_file(fake.path().join("7/cmdline")).unwrap();
+        assert!(!dsh(&fake.proc(), 99).whole);
+    }
 
     fn is_dsh_line(line: &str) -> bool {
         is_dsh(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())

@@ -4,8 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
+use serde_json::json;
 
-use super::paper::{CLAUDE_ID, CODEX_ID, DSH_ID, claude_session, codex_session, dsh_session};
+use super::paper::{
+    CLAUDE_ID, CODEX_ID, DSH_ID, append, claude_session, codex_session, dsh_path, dsh_session,
+};
 use super::{DAY, Home, MINUTE, NOW, Run, db, run};
 
 fn one() -> Home {
@@ -199,6 +202,11 @@ fn a_second_pass_writes_no_row_and_parses_no_byte() {
     let home = one();
     codex_session(&home, CODEX_ID, NOW - 12 * MINUTE, "Fix the parser", "Fixed.");
     dsh_session(&home, DSH_ID, NOW - 22 * MINUTE, "Write a page", "Written.");
+    // Of an open bracket it would be news that a dsh of this machine, another test's perhaps, has
+    // started or left.
+    let closed = json!({"type": "compaction/end", "seq": 6, "time": NOW - 21 * MINUTE,
+        "data": {"compactionId": "c1", "turn": 1}});
+    append(&home, &dsh_path(DSH_ID), &[closed]);
     let stats = || {
         let said = run(&home, &["--once", "--stats"]);
         assert_eq!(said.code, Some(0));
